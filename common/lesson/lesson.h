@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * What every lesson shares, so that a lesson itself holds verbs calls and
+ * little else: options, the choice of the device, step marks, reports of
+ * refusals and failures, fork-and-watch, and the data that two ends exchange
+ * to connect.
+ *
+ * Knows verbs only. Everything is for the program's main thread, except
+ * say() and report(), which any thread may call.
+ */
+#ifndef LESSON_H
+#define LESSON_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+/*
+ * Reads the options (--device, --port, --gid-index, --auto, --list-steps,
+ * --from, --lang, --help, --version). Ends the program for --help, --version
+ * and --list-steps with status 0, for a wrong option with status 2 and one
+ * line that says what was wrong and what there is. `name` is the lesson's,
+ * "05_qp"; `about` its one-line subject, for --help.
+ */
+void lesson_begin(const char *name, const char *about, int argc, char **argv);
+
+/*
+ * The lesson's last call: says that everything was destroyed, or that the
+ * lesson failed. Returns main's status: 0, or 1 once report() was called.
+ */
+int lesson_end(void);
+
+/*
+ * Marks a step. In a terminal it prints the step's section of the chapter
+ * and waits for Enter; without one it prints and goes on; under a stepper
+ * (which fills the hook verbs_mark(), see lesson.c) it prints nothing. The id
+ * is a literal: "create-qp".
+ */
+#define step(id)                                                              \
+	do {                                                                  \
+		static const struct lesson_mark mark_                         \
+			__attribute__((section("lesson_marks"), used,         \
+				       aligned(sizeof(void *)))) = {          \
+				id, __FILE__, __LINE__ };                     \
+		lesson_step(&mark_);                                          \
+	} while (0)
+
+struct lesson_mark {
+	const char *id;
+	const char *file;
+	long line;
+} __attribute__((aligned(sizeof(void *))));
+
+void lesson_step(const struct lesson_mark *mark);
+
+/* One line of findings, printf-like; silent while --from runs up to a step. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Reports an unexpected failure: the text (the call and what it was given),
+ * the errno's name and text, and a hint where one is known. `err` is a
+ * positive errno. The lesson ends with status 1, but goes on to its teardown.
+ *
+ *	cq = ibv_create_cq(context, 16, NULL, NULL, 0);
+ *	if (!cq) {
+ *		report(errno, "ibv_create_cq(cqe=%d)", 16);
+ *		goto dealloc_pd;
+ *	}
+ */
+void report(int err, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Reports a completion that should have been IBV_WC_SUCCESS. */
+void report_wc(const struct ibv_wc *wc, const char *what);
+
+/*
+ * A call that is meant to be refused: runs it, shows the call's text and the
+ * device's real answer, and goes on. `expected` is the errno that the rules
+ * name; another one is shown with a note that devices differ, and is no
+ * failure. A call that is not refused is one (report()).
+ * Takes calls that return an errno value (ibv_dealloc_pd) and calls that
+ * return a pointer (ibv_create_qp; assign inside, to destroy what came when
+ * it should not have). Gives the errno answered; 0 if it was not refused.
+ *
+ *	refused(EBUSY, ibv_dealloc_pd(pd));
+ *	refused(EINVAL, qp = ibv_create_qp(pd, &init));
+ */
+#define refused(expected, call)                                               \
+	({                                                                    \
+		errno = 0;                                                    \
+		__auto_type answer_ = (call);                                 \
+		int err_ = _Generic(answer_,                                  \
+			int: (int)(intptr_t)answer_,                          \
+			default: (intptr_t)answer_ ? 0 : lesson_errno());     \
+		lesson_refused(expected, err_, #call);                        \
+		err_;                                                         \
+	})
+
+int lesson_errno(void); /* errno, or EIO where the device set none */
+void lesson_refused(int expected, int err, const char *call);
+
+/* "EBUSY (Device or resource busy)"; a static buffer per thread. */
+const char *errno_text(int err);
+
+/*
+ * Opens the device of the options: --device NAME or GUID; else the first real
+ * device with an active port; else soft0, and a line that says so and why.
+ * The port and the GID index are settled with it (--port; --gid-index, else
+ * the first RoCE v2 GID, IPv4-mapped before link-local; 0 on InfiniBand).
+ * NULL: nothing could be opened, and it was reported. The caller closes it.
+ */
+struct ibv_context *lesson_open(void);
+
+/*
+ * What --device would open, without opening it: for lessons that walk the
+ * list themselves. NULL when the option was not given.
+ */
+const char *lesson_device_name(void);
+bool lesson_device_matches(struct ibv_device *device, const char *wanted);
+
+uint8_t lesson_port(void);
+uint8_t lesson_gid_index(void);
+
+/*
+ * True when QPs of this device connect by ibv_modify_qp(). iWARP ones do not
+ * (they need the connection manager): then says so, and gives false; the
+ * lesson skips what needs a connection.
+ */
+bool lesson_can_connect(struct ibv_context *context);
+
+/*
+ * What one end must know of the other to connect: exchanged out of band,
+ * here by copying, between hosts by a socket.
+ */
+struct endpoint {
+	uint32_t qp_num;
+	uint32_t psn; /* 24 bits: the first packet sequence number it sends */
+	uint16_t lid; /* InfiniBand; 0 on Ethernet */
+	union ibv_gid gid; /* RoCE: the address of the port */
+	enum ibv_mtu mtu;
+};
+
+/* Fills `end` for `qp` from the port in use. 0, or an errno, reported. */
+int endpoint_of(struct ibv_qp *qp, struct endpoint *end);
+
+/*
+ * RC only. RESET to RTS towards `peer`, with remote rights `access`, and
+ * retry settings that answer within a second. 0, or the errno of the
+ * transition that failed, which was reported. Lesson 05 does the same by
+ * hand, attribute by attribute.
+ */
+int connect_qp(struct ibv_qp *qp, const struct endpoint *self,
+	       const struct endpoint *peer, unsigned int access);
+
+/* connect_qp() both ways. */
+int connect_pair(struct ibv_qp *a, struct ibv_qp *b, unsigned int access);
+
+/*
+ * Polls until one completion arrives: 1; 0 after `seconds` without one; -1
+ * when polling failed. Neither is reported: the caller knows what it means.
+ */
+int wait_completion(struct ibv_cq *cq, struct ibv_wc *wc, int seconds);
+
+/*
+ * `count` pages of zeroed, page-aligned memory; NULL when there is none,
+ * reported. Freed with free().
+ */
+void *page_alloc(size_t count);
+size_t page_bytes(void); /* the size of one page */
+
+/*
+ * Runs `body(arg)` in a forked child and watches it: for what would hang or
+ * is undefined behaviour. The child ends with body's value as its status.
+ * A device opened before belongs to the parent: the child opens its own.
+ */
+enum child_end { CHILD_EXITED, CHILD_KILLED, CHILD_TIMED_OUT };
+struct child_result {
+	enum child_end end;
+	int status; /* the exit status, or the signal that killed it */
+};
+struct child_result run_limited(int seconds, int (*body)(void *), void *arg);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * soft0, a software RDMA device in userspace behind the public verbs ABI.
+ *
+ * Three layers, each a few files, an arrow only downwards:
+ *   verbs   what programs call: the exported ibv_* functions and the ops
+ *           pointers (device.c, context.c, pd.c, mr.c, cq.c, channel.c,
+ *           qp.c, srq.c, ah.c, async.c, forward.c, unsupported.c)
+ *   engine  queues and the transport: WQEs, packets, PSNs, ACKs, timers,
+ *           completions (post.c, requester.c, responder.c, complete.c,
+ *           engine.c, timer.c)
+ *   carrier takes packets from QP to QP (carrier.h; memory.c is the one
+ *           inside a process)
+ *
+ * Locks, in the order in which they may be taken:
+ *   1 soft_lock      all objects' tables, states and references, the engine
+ *   2 soft_wq.lock   one work queue's ring
+ *   3 soft_cq.lock   one CQ's ring and its arming
+ *   4 soft_events.lock  one list of events
+ * Posting takes 2 only, polling 3 only: a program's data path does not wait
+ * while the engine moves data. The engine runs in one thread per process,
+ * started with the first QP, that plays the hardware; it holds soft_lock
+ * for one burst at a time. After fork() the child starts afresh: it has none
+ * of the parent's objects (soft_after_fork()).
+ */
+#ifndef SOFT_H
+#define SOFT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+#define SOFT_MAX_SGE    32
+#define SOFT_MAX_INLINE 512
+#define SOFT_PORT_MTU   IBV_MTU_4096
+
+/* Every object's head. `handle` is also in the public struct, per type. */
+enum soft_type {
+	SOFT_PD,
+	SOFT_MR,
+	SOFT_MW,
+	SOFT_CHANNEL,
+	SOFT_CQ,
+	SOFT_SRQ,
+	SOFT_AH,
+	SOFT_QP,
+	SOFT_TYPES,
+};
+
+/* FIFO of events behind a file descriptor that polls readable (eventfd). */
+struct soft_events {
+	pthread_mutex_t lock;
+	int fd;
+	void *list; /* private to async.c and channel.c */
+};
+
+struct soft_context {
+	struct verbs_context vctx; /* what the program holds: &vctx.context */
+	struct soft_context *next;
+	struct soft_events async;
+	unsigned int live[SOFT_TYPES];
+};
+
+struct soft_pd {
+	struct ibv_pd pd;
+	unsigned int refs; /* live MR, MW, AH, SRQ, QP: dealloc is EBUSY */
+};
+
+struct soft_mr {
+	struct ibv_mr mr; /* lkey == rkey, as on most devices */
+	unsigned int access;
+	uint64_t iova; /* what remote and local addresses are relative to */
+	unsigned int refs; /* bound MWs */
+	/*
+	 * Where the memory is: mr.addr when iova == addr. NULL length ranges
+	 * match nothing.
+	 */
+};
+
+struct soft_channel {
+	struct ibv_comp_channel channel;
+	struct soft_events events;
+};
+
+/* Completions as the engine writes and poll_cq reads them: plain ibv_wc. */
+struct soft_cqe {
+	struct ibv_wc wc;
+	struct soft_qp *frees; /* QP whose SQ slots polling this frees, or NULL */
+	unsigned int slots; /* how many slots */
+};
+
+struct soft_cq {
+	struct ibv_cq cq;
+	pthread_mutex_t lock;
+	struct soft_cqe *ring; /* cq.cqe + 1 places, a power of two */
+	uint32_t mask, head, tail;
+	unsigned int refs; /* QPs, twice where one CQ serves both queues */
+	bool armed, armed_solicited;
+	bool dead; /* overrun */
+};
+
+/* One work request as posted. */
+struct soft_wqe {
+	uint64_t wr_id;
+	enum ibv_wr_opcode opcode; /* send queues */
+	unsigned int flags; /* IBV_SEND_*; SIGNALED also from sq_sig_all */
+	uint32_t imm; /* network order; or the rkey to invalidate */
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint64_t compare_add, swap;
+	struct soft_ah *ah; /* UD */
+	uint32_t remote_qpn, remote_qkey; /* UD */
+	uint32_t length; /* the sum of the SGEs */
+	/* Requester's progress, engine only. */
+	uint32_t first_psn, last_psn;
+	uint32_t inline_length;
+	int num_sge;
+	struct ibv_sge *sge; /* max_sge of the queue */
+	uint8_t *inline_data; /* max_inline of the queue */
+};
+
+struct soft_wq {
+	pthread_mutex_t lock;
+	struct soft_wqe *ring;
+	uint32_t mask;
+	uint32_t max_wr, max_sge, max_inline;
+	/* Free-running: tail posts, head is the oldest not completed. */
+	uint32_t head, tail;
+	uint32_t used; /* places taken, by unpolled unsignaled ones too */
+};
+
+struct soft_srq {
+	struct ibv_srq srq;
+	struct soft_wq wq;
+	uint32_t limit;
+	unsigned int refs;
+};
+
+struct soft_ah {
+	struct ibv_ah ah;
+	struct ibv_ah_attr attr;
+	unsigned int refs; /* WQEs that name it; freed with the last */
+	bool destroyed;
+};
+
+struct soft_engine_qp; /* requester's and responder's state: engine.h */
+
+struct soft_qp {
+	struct ibv_qp qp;
+	struct ibv_qp_init_attr init; /* with the caps as given */
+	struct ibv_qp_attr attr; /* what was set by modify; PSNs masked */
+	struct soft_wq sq, rq; /* rq unused with an SRQ */
+	struct soft_engine_qp *engine;
+};
+
+/* The device. */
+extern pthread_mutex_t soft_lock;
+
+/* --- verbs, for the verbs and the engine (device.c, context.c ...) ------ */
+
+struct soft_device_limits {
+	uint32_t max_qp, max_cq, max_mr, max_pd, max_ah, max_srq;
+	uint32_t max_qp_wr, max_sge, max_inline, max_cqe;
+	uint32_t max_srq_wr, max_srq_sge, max_rd_atom;
+};
+extern const struct soft_device_limits *soft_limits(void);
+
+bool soft_is_ours(const struct ibv_context *context);
+struct soft_context *soft_context_of(const struct ibv_context *context);
+union ibv_gid soft_gid(void); /* the device's one GID, index 0 */
+
+/* Objects by handle or number; NULL: none. Under soft_lock. */
+struct soft_mr *soft_mr_find(uint32_t key);
+struct soft_qp *soft_qp_find(uint32_t qp_num);
+
+/*
+ * Checks a local or remote access: the MR of `key`, of `pd`, with all of
+ * `access`, covering the range; gives the memory in *place. Under soft_lock.
+ */
+enum soft_access {
+	SOFT_ACCESS_OK,
+	SOFT_ACCESS_KEY, /* no such MR, or of another PD */
+	SOFT_ACCESS_RIGHTS,
+	SOFT_ACCESS_RANGE,
+};
+enum soft_access soft_mr_access(const struct ibv_pd *pd, uint32_t key,
+				uint64_t addr, uint64_t length,
+				unsigned int access, void **place);
+
+/* Raises an async event on a context; takes 4. */
+void soft_async_raise(struct ibv_context *context,
+		      const struct ibv_async_event *event);
+/* Puts a CQ's event on its channel; takes 4. */
+void soft_channel_raise(struct soft_cq *cq);
+
+/* --- engine, for the verbs (engine.c) ----------------------------------- */
+
+/* Rings for the caps in qp->init; 0 or ENOMEM. soft_lock is not held. */
+int soft_engine_qp_init(struct soft_qp *qp);
+void soft_engine_qp_fini(struct soft_qp *qp); /* under soft_lock */
+/*
+ * After a transition was accepted and qp->attr and qp->qp.state are set,
+ * under soft_lock: RESET empties the queues silently; ERR flushes; RTS and
+ * SQD let the requester go on or drain; SQ_DRAINED is raised if asked for.
+ */
+void soft_engine_qp_changed(struct soft_qp *qp, enum ibv_qp_state from,
+			    int attr_mask);
+/* Current PSNs and draining flag for query_qp, under soft_lock. */
+void soft_engine_qp_query(struct soft_qp *qp, struct ibv_qp_attr *attr);
+
+int soft_wq_init(struct soft_wq *wq, uint32_t max_wr, uint32_t max_sge,
+		 uint32_t max_inline);
+void soft_wq_fini(struct soft_wq *wq);
+int soft_cq_ring_init(struct soft_cq *cq, int cqe); /* sets cq.cqe */
+int soft_cq_ring_resize(struct soft_cq *cq, int cqe);
+void soft_cq_ring_fini(struct soft_cq *cq);
+
+/* The ops pointers of a context. */
+int soft_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		   struct ibv_send_wr **bad_wr);
+int soft_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+		   struct ibv_recv_wr **bad_wr);
+int soft_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+		       struct ibv_recv_wr **bad_wr);
+int soft_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+int soft_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+
+/* After fork, in the child: forget everything, the thread is gone. */
+void soft_engine_after_fork(void);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The event format, version 1: what the probe and the stepper say to each
+ * other over one stream socket, a line of JSON per event, a word per command.
+ * docs/events.md describes it for people; the names stand only here.
+ *
+ * From the probe:
+ *   {"v":1,"ev":"hello","pid":4711,"exe":"/path/of/program"}
+ *   {"ev":"enter","seq":7,"tid":4711,"stop":true,"call":"ibv_create_cq",
+ *    "args":{"context":"ctx0","cqe":16,"cq_context":null,"channel":null,
+ *            "comp_vector":0},
+ *    "at":{"file":"lessons/04_cq.c","line":95,"func":"main"}}
+ *   {"ev":"ret","seq":7,"tid":4711,"call":"ibv_create_cq","args":{...},
+ *    "ok":true,"ret":"cq0","err":0,"out":{"handle":3,"cqe":31},
+ *    "count":1,"at":{...}}
+ *   {"ev":"mark","seq":8,"tid":4711,"stop":true,"id":"create-cq","at":{...}}
+ *   {"ev":"bye"}
+ *
+ * seq numbers calls and marks from 1; the enter and the ret of one call share
+ * it. "args" are in the order and with the names of the manual page's
+ * parameters, structures flattened ("cap.max_send_wr"). A value is an object
+ * id ("pd0"), a number, a constant's or flags' name ("IBV_QPT_RC",
+ * "IBV_ACCESS_LOCAL_WRITE|IBV_ACCESS_REMOTE_READ", "0" for none), a pointer
+ * ("0x7f..."), a text, true, false, null, or for lists of work requests,
+ * SGEs and completions an array of objects.
+ * Object ids are a type's prefix (rules.h) and a number from 0, never reused.
+ * "ok" is whether the call did what it was asked; "err" the errno value that
+ * tells why not (0 when ok); "ret" what the call really returned, an object
+ * id for a pointer. "out" is what the call handed back.
+ * "count" > 1: that many calls of one thread at one place with one answer.
+ * In "at", file is absent where there is no debug information.
+ *
+ * An event with "stop":true waits for a command; in run mode there is none
+ * for the data path, which is reported by "ret" alone.
+ *
+ * To the probe, a line each, only in answer to a stop, but for PAUSE:
+ *   go              do this call, stop before the next
+ *   run             go on without stopping
+ *   until mark      run to the next step mark
+ *   until fail      run until a call fails, stop after it (see below)
+ *   until NAME      run to the next call of that verb
+ *   pause           stop before the next call (at any time)
+ * After a failed call under "until fail" the next call or mark stops.
+ */
+#ifndef TRACE_FORMAT_H
+#define TRACE_FORMAT_H
+
+#define TRACE_VERSION 1
+
+/* The descriptor of the socket, as a decimal number, for the probe. */
+#define TRACE_FD_ENV "VERBPROBE_FD"
+
+/*
+ * How the probe starts: unset or "stop" stops before the first call, "run"
+ * runs. Without TRACE_FD_ENV the probe only passes calls through.
+ */
+#define TRACE_START_ENV "VERBPROBE_START"
+
+/* The longest line either side accepts, in bytes, with its newline. */
+#define TRACE_LINE_MAX 65536
+
+#define TRACE_CMD_GO    "go"
+#define TRACE_CMD_RUN   "run"
+#define TRACE_CMD_UNTIL "until"
+#define TRACE_CMD_PAUSE "pause"
+
+#endif
