@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+#
+# make setup run     installs what is missing, builds, opens the tutorial
+# make setup check   the same, and runs every test
+# make help          all targets
+#
+# Everything built lands in $(BUILD).
+
+VERSION := 0.1
+BUILD   ?= build
+prefix  ?= /usr/local
+
+CFLAGS  ?= -O2 -g
+WARN    := -Wall -Wextra
+# -D_GNU_SOURCE: the project is C11 with GNU extensions throughout.
+CPPFLAGS_ALL := -I. -I$(BUILD)/gen -D_GNU_SOURCE -DVERSION='"$(VERSION)"'
+# A call in tail position would report its caller's line to the probe.
+CFLAGS_ALL := -std=gnu11 $(WARN) -fPIC -fvisibility=hidden \
+	-fno-optimize-sibling-calls -pthread $(CFLAGS)
+
+ifdef SANITIZE
+CFLAGS_ALL += -fsanitize=address,undefined -fno-sanitize-recover=undefined \
+	-fno-omit-frame-pointer
+LDFLAGS += -fsanitize=address,undefined
+endif
+
+PKG_CONFIG ?= pkg-config
+pkg = $(shell $(PKG_CONFIG) --silence-errors $(1) $(2))
+LIBS_IBVERBS := -libverbs
+LIBS_DW      = $(or $(call pkg,--libs,libdw),-ldw)
+LIBS_JSON    = $(or $(call pkg,--libs,jansson),-ljansson)
+LIBS_MD      = $(or $(call pkg,--libs,md4c),-lmd4c)
+LIBS_CURSES  = $(or $(call pkg,--libs,ncursesw),-lncursesw -ltinfo)
+LIBS_CMOCKA  = $(or $(call pkg,--libs,cmocka),-lcmocka)
+
+objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+room = $(call objs,$(wildcard $(1)/*.c))
+
+rules_o   := $(call room,common/rules)
+words_o   := $(call objs,$(filter-out common/words/embed.c,\
+	$(wildcard common/words/*.c))) $(BUILD)/obj/gen/chapters.o
+lesson_o  := $(call room,common/lesson)
+manager_o := $(call room,common/manager)
+soft_o    := $(call room,common/soft)
+probe_o   := $(call room,common/probe)
+trace_o   := $(call room,common/trace)
+tui_o     := $(call objs,$(filter-out tui/main.c,$(wildcard tui/*.c)))
+
+lessons   := $(patsubst lessons/%.c,$(BUILD)/lessons/%,$(wildcard lessons/*.c))
+softlib   := $(BUILD)/libsoftverbs.so
+probelib  := $(BUILD)/libverbprobe.so
+verbstep  := $(BUILD)/verbstep
+chapters  := $(wildcard docs/*/*.md)
+programs  := $(patsubst tests/programs/%.c,$(BUILD)/tests/programs/%,\
+	$(wildcard tests/programs/*.c))
+unit_src  := $(wildcard tests/unit/test_*.c)
+units     := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(unit_src))
+benches   := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,\
+	$(wildcard tests/bench/*.c))
+
+.PHONY: all run check asan bench install uninstall clean format help setup \
+	soft probe lessons verbstep units
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: lessons soft probe verbstep
+
+lessons: $(lessons)
+soft: $(softlib)
+probe: $(probelib)
+verbstep: $(verbstep)
+units: $(units) $(programs)
+
+setup:
+	@sh common/build/setup
+
+run: all
+	@sh common/build/run $(BUILD)
+
+check: all units
+	@sh tests/run $(BUILD)
+
+# The sanitizers need every object built anew: a build folder of their own.
+asan:
+	$(MAKE) BUILD=$(BUILD)/asan SANITIZE=1 check
+
+bench: all $(benches)
+	@sh tests/bench/run $(BUILD)
+
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+$(BUILD)/embed: common/words/embed.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(CPPFLAGS) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $<
+
+$(BUILD)/gen/chapters.c: $(BUILD)/embed $(chapters)
+	@mkdir -p $(@D)
+	$(BUILD)/embed $(chapters) > $@.new
+	mv $@.new $@
+
+# soft0 and the probe find libibverbs' own functions behind theirs: it must
+# be loaded, though nothing in them names it.
+$(softlib): $(soft_o) $(rules_o)
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -shared -Wl,-soname,libsoftverbs.so \
+		-o $@ $^ -Wl,--no-as-needed $(LIBS_IBVERBS)
+
+$(probelib): $(probe_o) $(rules_o)
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -shared -Wl,-soname,libverbprobe.so \
+		-o $@ $^ -Wl,--no-as-needed $(LIBS_IBVERBS) $(LIBS_DW)
+
+# soft0 goes ahead of libibverbs: its definitions are found first.
+rpath = -Wl,-rpath,'$$ORIGIN/$(1)':'$$ORIGIN/$(1)/lib/verbstep'
+link_soft = -L$(BUILD) -Wl,--no-as-needed -lsoftverbs $(LIBS_IBVERBS) \
+	-Wl,--as-needed
+
+$(BUILD)/lessons/%: $(BUILD)/obj/lessons/%.o $(lesson_o) $(manager_o) \
+		$(words_o) $(rules_o) $(softlib)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		$(call rpath,..) $(link_soft) $(LIBS_MD)
+
+$(verbstep): $(BUILD)/obj/tui/main.o $(tui_o) $(trace_o) $(words_o) $(rules_o)
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS_JSON) $(LIBS_MD) \
+		$(LIBS_CURSES)
+
+# A unit test's second word names the room that it tests and is linked with.
+unit_rules   = $(rules_o)
+unit_words   = $(words_o)
+unit_trace   = $(trace_o) $(rules_o)
+unit_tui     = $(tui_o) $(trace_o) $(words_o) $(rules_o)
+unit_soft    = $(rules_o)
+unit_lesson  = $(lesson_o) $(words_o) $(rules_o)
+unit_manager = $(manager_o)
+unit_probe   = $(trace_o) $(rules_o)
+unit_room    = $(word 2,$(subst _, ,$(1)))
+
+.SECONDEXPANSION:
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(softlib) \
+		$$(unit_$$(call unit_room,$$*))
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		$(call rpath,../..) $(link_soft) $(LIBS_CMOCKA) $(LIBS_JSON) \
+		$(LIBS_MD) $(LIBS_CURSES)
+
+# Small verbs programs that are no lessons and know nothing of soft0.
+$(BUILD)/tests/programs/%: $(BUILD)/obj/tests/programs/%.o
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $< $(LIBS_IBVERBS)
+
+$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(softlib)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $< $(call rpath,../..) \
+		$(link_soft) -lutil
+
+clean:
+	rm -rf $(BUILD)
+
+format:
+	git ls-files '*.c' '*.h' | xargs clang-format -i
+
+help:
+	@sed -n 's/^# \{0,1\}//; 3,8p' Makefile
+	@printf '%s\n' \
+	'all        the lessons, soft0, the probe and the stepper' \
+	'run        opens the tutorial; without a terminal, runs it as text' \
+	'check      every test' \
+	'asan       every test under the address and undefined sanitizers' \
+	'bench      the benchmarks, each a ratio beside an alternative' \
+	'install    into $$(DESTDIR)$$(prefix), default /usr/local' \
+	'uninstall  takes out what install put there' \
+	'clean      removes $(BUILD)' \
+	'format     clang-format over every source' \
+	'setup      installs the packages that a build and the tests need'
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
