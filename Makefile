@@ -50,7 +50,7 @@ lessons   := $(patsubst lessons/%.c,$(BUILD)/lessons/%,$(wildcard lessons/*.c))
 softlib   := $(BUILD)/libsoftverbs.so
 probelib  := $(BUILD)/libverbprobe.so
 verbstep  := $(BUILD)/verbstep
-chapters  := $(wildcard docs/*/*.md)
+chapters  := $(wildcard docs/*/[0-9]*.md)
 programs  := $(patsubst tests/programs/%.c,$(BUILD)/tests/programs/%,\
 	$(wildcard tests/programs/*.c))
 unit_src  := $(wildcard tests/unit/test_*.c)
