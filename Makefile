@@ -115,7 +115,7 @@ $(probelib): $(probe_o) $(rules_o)
 		-o $@ $^ -Wl,--no-as-needed $(LIBS_IBVERBS) $(LIBS_DW)
 
 # soft0 goes ahead of libibverbs: its definitions are found first.
-rpath = -Wl,-rpath,'$$ORIGIN/$(1)':'$$ORIGIN/$(1)/lib/verbstep'
+rpath = -Wl,-rpath,'$$ORIGIN/$(1)'
 link_soft = -L$(BUILD) -Wl,--no-as-needed -lsoftverbs $(LIBS_IBVERBS) \
 	-Wl,--as-needed
 
@@ -157,6 +157,24 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(softlib)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $< $(call rpath,../..) \
 		$(link_soft) -lutil
+
+# lessons/ stands below the libraries, as in $(BUILD): one rpath serves both.
+libdir   = $(DESTDIR)$(prefix)/lib/verbstep
+sharedir = $(DESTDIR)$(prefix)/share/verbstep
+mandir   = $(DESTDIR)$(prefix)/share/man/man1
+
+install: all
+	install -d $(DESTDIR)$(prefix)/bin $(libdir)/lessons $(sharedir)/lessons \
+		$(mandir)
+	install $(verbstep) $(DESTDIR)$(prefix)/bin
+	install -m 644 $(softlib) $(probelib) $(libdir)
+	install $(lessons) $(libdir)/lessons
+	install -m 644 lessons/*.c $(sharedir)/lessons
+	install -m 644 docs/verbstep.1 $(mandir)
+
+uninstall:
+	rm -f $(DESTDIR)$(prefix)/bin/verbstep $(mandir)/verbstep.1
+	rm -rf $(libdir) $(sharedir)
 
 clean:
 	rm -rf $(BUILD)
