@@ -17,8 +17,8 @@
 enum session_state {
 	SESSION_RUNNING, /* started, between stops */
 	SESSION_STOPPED, /* waits before a call or at a mark: `stopped_at` */
-	SESSION_EXITED, /* `status` is its exit status */
-	SESSION_KILLED, /* `status` is the signal */
+	SESSION_EXITED,  /* `status` is its exit status */
+	SESSION_KILLED,  /* `status` is the signal */
 };
 
 struct session {
@@ -30,10 +30,16 @@ struct session {
 	struct event **event;
 	size_t events;
 	const struct event *stopped_at; /* the enter or mark; else NULL */
+	/*
+	 * How long it has been running since the last command, in whole
+	 * seconds, as of the last session_dispatch(); 0 in other states.
+	 */
+	unsigned int running_seconds;
 	/* The child's stdout and stderr, cut into lines, control characters
 	 * replaced; only the last SESSION_LINES are kept. */
 	char **line;
 	size_t lines;
+	bool line_open;           /* the last one has no newline yet */
 	unsigned long lines_lost; /* how many older ones were dropped */
 	/* What went wrong with the child or the channel, newest last; for the
 	 * message row. */
@@ -45,9 +51,9 @@ struct session {
 #define SESSION_LINES 2000
 
 struct session_options {
-	char **argv; /* program and arguments, NULL at the end */
+	char **argv;       /* program and arguments, NULL at the end */
 	const char *probe; /* path of libverbprobe.so */
-	const char *soft; /* path of libsoftverbs.so to preload; NULL: none */
+	const char *soft;  /* path of libsoftverbs.so to preload; NULL: none */
 	bool run; /* start in run mode: do not stop before the first call */
 };
 
