@@ -52,8 +52,9 @@ void cells_clear(struct cells *cells);
 
 /*
  * Text (UTF-8; bytes that are not become '?', control characters too) at a
- * place of the area, cut at its edge, never half a wide character. Returns
- * the columns it took.
+ * place of the area, cut at its edge, never half a wide character. Characters
+ * that the locale (LC_CTYPE) cannot show become '?', or the ASCII that stands
+ * for them; those of no width are left out. Returns the columns it took.
  */
 int cells_text(struct cells *cells, const struct cells_area *area, int row,
 	       int column, unsigned int style, const char *text);
@@ -61,11 +62,18 @@ int cells_printf(struct cells *cells, const struct cells_area *area, int row,
 		 int column, unsigned int style, const char *format, ...)
 	__attribute__((format(printf, 6, 7)));
 
-/* Straight lines between two places of the area, joined with what is there. */
+/*
+ * Straight lines between two places of the area, both drawn on, joined with
+ * the lines that are there; an end points inwards only, so that a corner is
+ * two lines that end in one place. Text is replaced.
+ */
 void cells_hline(struct cells *cells, const struct cells_area *area, int row,
 		 int from, int to, unsigned int style);
 void cells_vline(struct cells *cells, const struct cells_area *area, int column,
 		 int from, int to, unsigned int style);
+
+/* Blanks an area. */
+void cells_fill(struct cells *cells, const struct cells_area *area);
 
 /* Adds a style to a row's part. */
 void cells_style(struct cells *cells, const struct cells_area *area, int row,
@@ -74,10 +82,23 @@ void cells_style(struct cells *cells, const struct cells_area *area, int row,
 /* The character of line directions. */
 wchar_t cells_line_char(unsigned char line, bool utf8);
 
+/*
+ * What a cell shows: its character or line, in ASCII alone unless `utf8`; 0
+ * for the right half of a wide character.
+ */
+wchar_t cells_char(const struct cell *cell, bool utf8);
+
 /* The grid as text, a line a row, blanks at the end of a row cut. */
 void cells_dump(const struct cells *cells, bool utf8, FILE *out);
 
 /* The columns of UTF-8 text, as cells_text() would take. */
 int cells_width(const char *text);
+
+/*
+ * Takes the next character off UTF-8 text that is not at its end, as
+ * cells_text() would draw it: *ch and its columns (0, 1 or 2). Gives the text
+ * behind it.
+ */
+const char *cells_next(const char *text, wchar_t *ch, int *columns);
 
 #endif
