@@ -71,12 +71,12 @@ struct soft_pd {
 struct soft_mr {
 	struct ibv_mr mr; /* lkey == rkey, as on most devices */
 	unsigned int access;
-	uint64_t iova; /* what remote and local addresses are relative to */
+	uint64_t iova;     /* what remote and local addresses are relative to */
 	unsigned int refs; /* bound MWs */
-	/*
-	 * Where the memory is: mr.addr when iova == addr. NULL length ranges
-	 * match nothing.
-	 */
+			   /*
+			    * Where the memory is: mr.addr when iova == addr. NULL length ranges
+			    * match nothing.
+			    */
 };
 
 struct soft_channel {
@@ -87,7 +87,8 @@ struct soft_channel {
 /* Completions as the engine writes and poll_cq reads them: plain ibv_wc. */
 struct soft_cqe {
 	struct ibv_wc wc;
-	struct soft_qp *frees; /* QP whose SQ slots polling this frees, or NULL */
+	struct soft_qp
+		*frees;     /* QP whose SQ slots polling this frees, or NULL */
 	unsigned int slots; /* how many slots */
 };
 
@@ -106,19 +107,19 @@ struct soft_wqe {
 	uint64_t wr_id;
 	enum ibv_wr_opcode opcode; /* send queues */
 	unsigned int flags; /* IBV_SEND_*; SIGNALED also from sq_sig_all */
-	uint32_t imm; /* network order; or the rkey to invalidate */
+	uint32_t imm;       /* network order; or the rkey to invalidate */
 	uint64_t remote_addr;
 	uint32_t rkey;
 	uint64_t compare_add, swap;
-	struct soft_ah *ah; /* UD */
+	struct soft_ah *ah;               /* UD */
 	uint32_t remote_qpn, remote_qkey; /* UD */
-	uint32_t length; /* the sum of the SGEs */
+	uint32_t length;                  /* the sum of the SGEs */
 	/* Requester's progress, engine only. */
 	uint32_t first_psn, last_psn;
 	uint32_t inline_length;
 	int num_sge;
-	struct ibv_sge *sge; /* max_sge of the queue */
-	uint8_t *inline_data; /* max_inline of the queue */
+	struct ibv_sge *sge;  /* max_sge of the queue, set when posted */
+	uint8_t *inline_data; /* max_inline of the queue, set when posted */
 };
 
 struct soft_wq {
@@ -129,6 +130,8 @@ struct soft_wq {
 	/* Free-running: tail posts, head is the oldest not completed. */
 	uint32_t head, tail;
 	uint32_t used; /* places taken, by unpolled unsignaled ones too */
+	struct ibv_sge *sges; /* max_sge for each place of the ring */
+	uint8_t *inlines;     /* max_inline for each place of the ring */
 };
 
 struct soft_srq {
@@ -141,7 +144,12 @@ struct soft_srq {
 struct soft_ah {
 	struct ibv_ah ah;
 	struct ibv_ah_attr attr;
-	unsigned int refs; /* WQEs that name it; freed with the last */
+	/*
+	 * WQEs that name it; posting adds one without soft_lock, so by
+	 * __atomic_*. ibv_destroy_ah() sets `destroyed` under soft_lock and
+	 * frees only if refs is 0; else soft_ah_put() frees it with the last.
+	 */
+	unsigned int refs;
 	bool destroyed;
 };
 
@@ -150,13 +158,24 @@ struct soft_engine_qp; /* requester's and responder's state: engine.h */
 struct soft_qp {
 	struct ibv_qp qp;
 	struct ibv_qp_init_attr init; /* with the caps as given */
-	struct ibv_qp_attr attr; /* what was set by modify; PSNs masked */
+	/*
+	 * What was set by modify; PSNs masked. attr.qp_state is the state,
+	 * under soft_lock: the engine sets it to ERR. qp.state is the
+	 * program's copy, as old as its last modify or query.
+	 */
+	struct ibv_qp_attr attr;
 	struct soft_wq sq, rq; /* rq unused with an SRQ */
 	struct soft_engine_qp *engine;
 };
 
 /* The device. */
 extern pthread_mutex_t soft_lock;
+/*
+ * The way for verbs to take soft_lock: the engine, which takes it again and
+ * again, makes way for them (engine.c).
+ */
+void soft_enter(void);
+void soft_leave(void);
 
 /* --- verbs, for the verbs and the engine (device.c, context.c ...) ------ */
 
@@ -210,10 +229,20 @@ void soft_engine_qp_changed(struct soft_qp *qp, enum ibv_qp_state from,
 /* Current PSNs and draining flag for query_qp, under soft_lock. */
 void soft_engine_qp_query(struct soft_qp *qp, struct ibv_qp_attr *attr);
 
+/*
+ * Ends the engine's thread if no QP lives. For ibv_close_device, after its
+ * other work; soft_lock is not held. An exiting process ends it by itself.
+ */
+void soft_engine_rest(void);
+
+/* Drops a WQE's reference on an AH, under soft_lock. */
+void soft_ah_put(struct soft_ah *ah);
+
 int soft_wq_init(struct soft_wq *wq, uint32_t max_wr, uint32_t max_sge,
 		 uint32_t max_inline);
 void soft_wq_fini(struct soft_wq *wq);
 int soft_cq_ring_init(struct soft_cq *cq, int cqe); /* sets cq.cqe */
+/* 0, ENOMEM, or EINVAL when it holds more CQEs than would fit. */
 int soft_cq_ring_resize(struct soft_cq *cq, int cqe);
 void soft_cq_ring_fini(struct soft_cq *cq);
 
