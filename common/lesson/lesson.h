@@ -28,16 +28,18 @@ void lesson_begin(const char *name, const char *about, int argc, char **argv);
 
 /*
  * The lesson's last call: says that everything was destroyed, or that the
- * lesson failed. Returns main's status: 0, or 1 once report() was called.
+ * lesson failed. Returns main's status: 0, 1 once report() was called, or 2
+ * when an option named something that the device does not have.
  */
 int lesson_end(void);
 
 /*
  * Marks a step. In a terminal it prints the step's section of the chapter
  * and waits for Enter; without one it prints and goes on; under a stepper
- * (which fills the hook verbs_mark(), see lesson.c) it prints nothing. The id
+ * (which fills the hook verbs_mark(), see step.c) it prints nothing. The id
  * is a literal: "create-qp".
  */
+/* clang-format off */
 #define step(id)                                                              \
 	do {                                                                  \
 		static const struct lesson_mark mark_                         \
@@ -46,6 +48,7 @@ int lesson_end(void);
 				id, __FILE__, __LINE__ };                     \
 		lesson_step(&mark_);                                          \
 	} while (0)
+/* clang-format on */
 
 struct lesson_mark {
 	const char *id;
@@ -80,25 +83,29 @@ void report_wc(const struct ibv_wc *wc, const char *what);
  * device's real answer, and goes on. `expected` is the errno that the rules
  * name; another one is shown with a note that devices differ, and is no
  * failure. A call that is not refused is one (report()).
- * Takes calls that return an errno value (ibv_dealloc_pd) and calls that
- * return a pointer (ibv_create_qp; assign inside, to destroy what came when
- * it should not have). Gives the errno answered; 0 if it was not refused.
+ * Takes calls that return an errno value (ibv_dealloc_pd), calls that return
+ * -1 and set errno (ibv_query_gid), and calls that return a pointer
+ * (ibv_create_qp; assign inside, to destroy what came when it should not
+ * have). Gives the errno answered; 0 if it was not refused.
  *
  *	refused(EBUSY, ibv_dealloc_pd(pd));
  *	refused(EINVAL, qp = ibv_create_qp(pd, &init));
  */
+/* clang-format off */
 #define refused(expected, call)                                               \
 	({                                                                    \
 		errno = 0;                                                    \
 		__auto_type answer_ = (call);                                 \
 		int err_ = _Generic(answer_,                                  \
-			int: (int)(intptr_t)answer_,                          \
+			int: lesson_answer((int)(intptr_t)answer_),           \
 			default: (intptr_t)answer_ ? 0 : lesson_errno());     \
 		lesson_refused(expected, err_, #call);                        \
 		err_;                                                         \
 	})
+/* clang-format on */
 
-int lesson_errno(void); /* errno, or EIO where the device set none */
+int lesson_errno(void);        /* errno, or EIO where the device set none */
+int lesson_answer(int answer); /* an errno value, of one or of -1 */
 void lesson_refused(int expected, int err, const char *call);
 
 /* "EBUSY (Device or resource busy)"; a static buffer per thread. */
@@ -109,7 +116,8 @@ const char *errno_text(int err);
  * device with an active port; else soft0, and a line that says so and why.
  * The port and the GID index are settled with it (--port; --gid-index, else
  * the first RoCE v2 GID, IPv4-mapped before link-local; 0 on InfiniBand).
- * NULL: nothing could be opened, and it was reported. The caller closes it.
+ * NULL: nothing could be opened, and it was reported: the lesson ends with
+ * `return lesson_end();`. The caller closes it.
  */
 struct ibv_context *lesson_open(void);
 

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: 0BSD */
+/*
+ * What the helper's own sources know of one run: its options, whether it is
+ * quiet, and how it went so far. Lessons include lesson.h, never this.
+ *
+ * Global, because a lesson is one run of one program: step() and report()
+ * take no handle, so that a lesson's lines stay about verbs.
+ */
+#ifndef LESSON_INTERNAL_H
+#define LESSON_INTERNAL_H
+
+#include <stdatomic.h>
+#include "lesson.h"
+
+struct lesson_run {
+	const char *name; /* "05_qp" */
+	const char *about;
+	const char *device; /* --device, or NULL */
+	int port;           /* --port, or 0 */
+	int gid_index;      /* --gid-index, or -1 */
+	const char *from;   /* --from; NULL once its step was reached */
+	const char *lang;   /* --lang, "en" */
+	bool automatic;     /* --auto, or no terminal: never waits */
+	bool list_steps;
+	/* Settled by lesson_open(). */
+	uint8_t port_in_use;
+	uint8_t gid_index_in_use;
+	/* How it went: report() runs in any thread. */
+	atomic_int failures;
+	bool misused; /* an option named what is not there: status 2 */
+};
+
+extern struct lesson_run lesson_run;
+
+/* The words are optional: a lesson copied elsewhere is built without them. */
+struct words_section;
+
+/* The section of a step; NULL without words, or where they have none. */
+const struct words_section *lesson_section(const char *id);
+
+/* Prints a section's body, indented; nothing without words. */
+void lesson_print_section(const struct words_section *section);
+
+/* The chapter's title and introduction, when nobody steps. */
+void lesson_print_opening(void);
+
+bool lesson_has_stepper(void); /* somebody filled verbs_mark() */
+
+/* --list-steps, and the check of --from. */
+void lesson_list_steps(void);
+bool lesson_has_step(const char *id);
+void lesson_print_step_ids(void); /* to stderr, in one line */
+
+/*
+ * One line to stderr: "no device 'x'; there are: a, b". `list` may be NULL.
+ * Notes that the run ends with status 2.
+ */
+void lesson_no_such_device(struct ibv_device **list);
+
+#endif
