@@ -46,26 +46,42 @@ enum soft_type {
 	SOFT_SRQ,
 	SOFT_AH,
 	SOFT_QP,
+	SOFT_CONTEXT,
 	SOFT_TYPES,
 };
 
+/* The registry's part of an object (object.c); the verbs' only. */
+struct soft_object {
+	enum soft_type type;
+	uint32_t handle;
+	bool dying; /* destroyed, waiting for its events to be acked */
+	void *public; /* what the program holds */
+	struct soft_context *context;
+	struct soft_object *next, **prev; /* of one type, on the context */
+	/* Events that the program was given; under their list's lock. */
+	uint32_t comp_given, async_given;
+};
+
 /* FIFO of events behind a file descriptor that polls readable (eventfd). */
+struct soft_event;
 struct soft_events {
 	pthread_mutex_t lock;
 	int fd;
-	void *list; /* private to async.c and channel.c */
+	struct soft_event *first, **last; /* private to events.c */
 };
 
 struct soft_context {
 	struct verbs_context vctx; /* what the program holds: &vctx.context */
 	struct soft_context *next;
 	struct soft_events async;
-	unsigned int live[SOFT_TYPES];
+	struct soft_object *live[SOFT_TYPES]; /* its objects */
+	struct soft_object object;
 };
 
 struct soft_pd {
 	struct ibv_pd pd;
 	unsigned int refs; /* live MR, MW, AH, SRQ, QP: dealloc is EBUSY */
+	struct soft_object object;
 };
 
 struct soft_mr {
@@ -73,15 +89,14 @@ struct soft_mr {
 	unsigned int access;
 	uint64_t iova;     /* what remote and local addresses are relative to */
 	unsigned int refs; /* bound MWs */
-			   /*
-			    * Where the memory is: mr.addr when iova == addr. NULL length ranges
-			    * match nothing.
-			    */
+	size_t pages;      /* counted against RLIMIT_MEMLOCK */
+	struct soft_object object;
 };
 
 struct soft_channel {
 	struct ibv_comp_channel channel;
 	struct soft_events events;
+	struct soft_object object;
 };
 
 /* Completions as the engine writes and poll_cq reads them: plain ibv_wc. */
@@ -100,6 +115,7 @@ struct soft_cq {
 	unsigned int refs; /* QPs, twice where one CQ serves both queues */
 	bool armed, armed_solicited;
 	bool dead; /* overrun */
+	struct soft_object object;
 };
 
 /* One work request as posted. */
@@ -139,6 +155,7 @@ struct soft_srq {
 	struct soft_wq wq;
 	uint32_t limit;
 	unsigned int refs;
+	struct soft_object object;
 };
 
 struct soft_ah {
@@ -151,6 +168,7 @@ struct soft_ah {
 	 */
 	unsigned int refs;
 	bool destroyed;
+	struct soft_object object;
 };
 
 struct soft_engine_qp; /* requester's and responder's state: engine.h */
@@ -166,6 +184,7 @@ struct soft_qp {
 	struct ibv_qp_attr attr;
 	struct soft_wq sq, rq; /* rq unused with an SRQ */
 	struct soft_engine_qp *engine;
+	struct soft_object object;
 };
 
 /* The device. */
