@@ -45,6 +45,7 @@ struct session {
 	 * message row. */
 	char **note;
 	size_t notes;
+	unsigned long notes_ever; /* with those that were dropped as too old */
 	void *private;
 };
 
