@@ -20,7 +20,8 @@ enum event_kind {
 
 /*
  * A named value as text: an object id, number, constant or pointer as it
- * stood in the event. Arrays of objects are flattened: "wc[0].status".
+ * stood in the event; "NULL" for a JSON null. Objects and arrays are
+ * flattened: "cap.max_send_wr", "wc[0].status".
  */
 struct event_field {
 	char *name;
@@ -37,16 +38,17 @@ struct event {
 	unsigned long seq;
 	pid_t pid; /* hello */
 	pid_t tid;
-	bool stop; /* the program waits for a command */
+	bool stop;  /* the program waits for a command */
 	char *call; /* enter, ret: "ibv_alloc_pd"; mark: the step's id */
-	char *exe; /* hello */
+	char *exe;  /* hello */
 	struct event_fields args; /* enter, ret */
-	struct event_fields out; /* ret */
-	char *ret; /* ret: "pd0", "NULL", "16" */
+	struct event_fields out;  /* ret */
+	/* ret: "pd0", "NULL", "16"; NULL: the call returns nothing. */
+	char *ret;
 	bool ok;
 	int err;
 	unsigned long count; /* ret: how many calls it stands for, from 1 */
-	char *file; /* NULL: unknown */
+	char *file;          /* NULL: unknown */
 	int line;
 	char *func; /* NULL: unknown */
 };
@@ -54,8 +56,9 @@ struct event {
 /*
  * Parses one line of `length` bytes (the newline is optional). NULL when it
  * is not an event of this version; *why then says what is wrong with it, in
- * words for a person, in a string that the caller frees (NULL: no memory).
- * Takes any bytes.
+ * words for a person, in a string that the caller frees (NULL: no memory);
+ * `why` may be NULL. Takes any bytes; what it allocates is bounded by a small
+ * multiple of TRACE_LINE_MAX.
  */
 struct event *event_parse(const char *line, size_t length, char **why);
 void event_free(struct event *event);
@@ -66,10 +69,14 @@ const char *event_field(const struct event_fields *fields, const char *name);
 /*
  * The event as one line for people, without its place:
  *   "ibv_alloc_pd(ctx0) = pd0"
- *   "ibv_create_cq(ctx0, cqe=16, ...) = cq0, cqe=31"
+ *   "ibv_create_cq(ctx0, cqe=16, comp_vector=0) = cq0, cqe=31"
  *   "ibv_dealloc_pd(pd0) = 16 EBUSY"
- *   "ibv_poll_cq(cq0, num_entries=1) = 0  x512"
- * Object arguments stand bare, others as name=value; NULL ones are left out.
+ *   "ibv_poll_cq(cq0, 1) = 0  x512"
+ *   "ibv_poll_cq(cq0, 1) = 1: wr_id=1 SUCCESS"
+ *   "ibv_post_send(qp0, wr_id=1 SEND 64 B) = 0"
+ * Object arguments stand bare, others as name=value; NULL ones are left out,
+ * and pointers where a list of requests or completions says more. Of what the
+ * call handed back, the first few. Control characters become '?'.
  * Returns a string the caller frees; NULL when memory is out.
  */
 char *event_text(const struct event *event);

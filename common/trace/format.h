@@ -23,10 +23,16 @@
  * "IBV_ACCESS_LOCAL_WRITE|IBV_ACCESS_REMOTE_READ", "0" for none), a pointer
  * ("0x7f..."), a text, true, false, null, or for lists of work requests,
  * SGEs and completions an array of objects.
+ * Numbers beyond 2^63-1 stand as text of their decimal digits (JSON readers
+ * lose them otherwise). Names nest at most 8 deep and have under 160 bytes.
+ * In the args of ibv_modify_*, only the fields that the mask names. The out
+ * of ibv_create_qp and ibv_modify_qp has the QP's "state" as the library
+ * keeps it ("IBV_QPS_RTR").
  * Object ids are a type's prefix (rules.h) and a number from 0, never reused.
  * "ok" is whether the call did what it was asked; "err" the errno value that
  * tells why not (0 when ok); "ret" what the call really returned, an object
- * id for a pointer. "out" is what the call handed back.
+ * id for a pointer; a call that returns nothing has none. "out" is what the
+ * call handed back.
  * "count" > 1: that many calls of one thread at one place with one answer.
  * In "at", file is absent where there is no debug information.
  *
