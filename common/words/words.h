@@ -12,9 +12,9 @@
 #include <stddef.h>
 
 struct words_section {
-	const char *lang; /* "en" */
+	const char *lang;   /* "en" */
 	const char *lesson; /* "05_qp" */
-	const char *id; /* "create-qp"; "" for a section of the book alone */
+	const char *id;    /* "create-qp"; "" for a section of the book alone */
 	const char *title; /* the heading's text, without the id */
 	const char *markdown; /* the section's body */
 };
@@ -29,9 +29,11 @@ const struct words_section *words_find(const char *lang, const char *lesson,
 
 /*
  * A section as plain text in lines of at most `columns` columns (wide
- * characters count two), paragraphs separated by an empty line, tables and
- * code kept as they are. Text is ASCII or UTF-8 as the chapter is. Returns a
- * string the caller frees; NULL when memory is out.
+ * characters count two), paragraphs separated by an empty line. A table has
+ * its columns aligned where they fit, else each row becomes lines of "head:
+ * cell". Code is kept as it is, whatever its width. Text is ASCII or UTF-8 as
+ * the chapter is, every line ends in a newline. Returns a string the caller
+ * frees; NULL when memory is out.
  */
 char *words_render(const struct words_section *section, int columns);
 
