@@ -34,10 +34,25 @@
  * id for a pointer; a call that returns nothing has none. "out" is what the
  * call handed back.
  * "count" > 1: that many calls of one thread at one place with one answer.
- * In "at", file is absent where there is no debug information.
+ * In "at", file is absent where there is no debug information (func is then
+ * "program!function"). file is as the compiler was given it, like __FILE__;
+ * where that is relative, "dir" says to which folder.
+ *
+ * Details: a number that a signed 64-bit integer cannot hold is a text,
+ * "0xffffffffffffffff". A list that is too long for a line is cut, and
+ * "more":n beside it says how many elements it lacks. A NULL structure is
+ * one null under the parameter's name. "out" is {} for a call that failed
+ * (but for the "bad_wr" of a post). QP states, types, MTUs and the like are
+ * full names: "IBV_QPS_RTS", "IBV_QPT_RC", "IBV_MTU_1024".
  *
  * An event with "stop":true waits for a command; in run mode there is none
- * for the data path, which is reported by "ret" alone.
+ * for the data path, which is reported by "ret" alone, in bulk: when another
+ * call, mark or the end comes, or some time has gone by. args and out are
+ * then those of the first of the counted calls. While the program stops
+ * before each call, an empty poll is reported the same way: the first at a
+ * place stops, the next ones neither stop nor enter. A ret whose seq has
+ * been seen in a ret before adds its count to that one. So a line may come
+ * later than one with a higher seq.
  *
  * To the probe, a line each, only in answer to a stop, but for PAUSE:
  *   go              do this call, stop before the next
@@ -46,7 +61,11 @@
  *   until fail      run until a call fails, stop after it (see below)
  *   until NAME      run to the next call of that verb
  *   pause           stop before the next call (at any time)
- * After a failed call under "until fail" the next call or mark stops.
+ * After a failed call under "until fail" the next call or mark stops; a poll
+ * that gave a completion with an error counts as failed here. In step mode
+ * (at the start, and after go) marks stop as calls do. Commands that are out
+ * of place are ignored; a line that is no command ends the conversation: the
+ * probe goes silent and the program runs on.
  */
 #ifndef TRACE_FORMAT_H
 #define TRACE_FORMAT_H
@@ -61,6 +80,13 @@
  * runs. Without TRACE_FD_ENV the probe only passes calls through.
  */
 #define TRACE_START_ENV "VERBPROBE_START"
+
+/*
+ * Set: programs that the child executes are probed too, on the same socket,
+ * each with a hello of its own. Only for a program that becomes another one
+ * (a shell wrapper): two that speak at once would mix their answers.
+ */
+#define TRACE_FOLLOW_ENV "VERBPROBE_FOLLOW"
 
 /* The longest line either side accepts, in bytes, with its newline. */
 #define TRACE_LINE_MAX 65536
