@@ -201,88 +201,89 @@ static bool choose_gid_index(struct ibv_context *context)
 	return true;
 }
 
-static struct ibv_context *open_wanted(struct ibv_device **list)
+static struct ibv_device *find_wanted(struct ibv_device **list)
 {
-	struct ibv_context *context;
-
-	for (int i = 0; list[i]; i++) {
-		if (!lesson_device_matches(list[i], lesson_run.device))
-			continue;
-		context = ibv_open_device(list[i]);
-		if (!context)
-			report(lesson_errno(), "ibv_open_device(%s)",
-			       ibv_get_device_name(list[i]));
-		return context;
-	}
+	for (int i = 0; list[i]; i++)
+		if (lesson_device_matches(list[i], lesson_run.device))
+			return list[i];
 	lesson_no_such_device(list);
 	return NULL;
 }
 
 /* The first real one with an active port; `why` says why there was none. */
-static struct ibv_context *open_real(struct ibv_device **list, char *why,
-				     size_t size)
+static struct ibv_device *find_real(struct ibv_device **list, char *why,
+				    size_t size)
 {
 	struct ibv_context *context;
+	bool active;
 
-	snprintf(why, size, "there is no RDMA device here");
+	snprintf(why, size, "there is no RDMA hardware here");
 	for (int i = 0; list[i]; i++) {
+		const char *name = ibv_get_device_name(list[i]);
+
 		if (is_soft(list[i]))
 			continue;
 		context = ibv_open_device(list[i]);
 		if (!context) {
-			snprintf(why, size, "%s does not open: %s",
-				 ibv_get_device_name(list[i]),
+			snprintf(why, size, "%s does not open: %s", name,
 				 errno_text(lesson_errno()));
 			continue;
 		}
-		if (active_port(context))
-			return context;
-		snprintf(why, size, "%s has no active port",
-			 ibv_get_device_name(list[i]));
+		active = active_port(context) != 0;
 		ibv_close_device(context);
+		if (active)
+			return list[i];
+		snprintf(why, size, "%s has no active port", name);
 	}
 	return NULL;
 }
 
-static struct ibv_context *open_soft(struct ibv_device **list, const char *why)
+struct ibv_device *lesson_choose(struct ibv_device **list)
 {
-	struct ibv_context *context;
+	struct ibv_device *device;
+	char why[128];
 
-	for (int i = 0; list[i]; i++) {
-		if (!is_soft(list[i]))
-			continue;
-		context = ibv_open_device(list[i]);
-		if (!context)
-			report(lesson_errno(), "ibv_open_device(%s)",
-			       ibv_get_device_name(list[i]));
-		else
+	if (lesson_run.device)
+		return find_wanted(list);
+	device = find_real(list, why, sizeof(why));
+	if (device)
+		return device;
+	for (int i = 0; list[i]; i++)
+		if (is_soft(list[i])) {
 			say("%s, so this runs on %s, the software device", why,
 			    ibv_get_device_name(list[i]));
-		return context;
-	}
+			return list[i];
+		}
 	report(ENODEV, "no device to run on: %s", why);
 	return NULL;
+}
+
+int lesson_settle(struct ibv_context *context)
+{
+	if (choose_port(context) && choose_gid_index(context))
+		return 0;
+	return ENODEV;
 }
 
 struct ibv_context *lesson_open(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *context;
-	char why[128];
+	struct ibv_context *context = NULL;
+	struct ibv_device *device;
 
 	if (!list) {
 		report(lesson_errno(), "ibv_get_device_list()");
 		return NULL;
 	}
-	if (lesson_run.device) {
-		context = open_wanted(list);
-	} else {
-		context = open_real(list, why, sizeof(why));
+	device = lesson_choose(list);
+	if (device) {
+		context = ibv_open_device(device);
 		if (!context)
-			context = open_soft(list, why);
+			report(lesson_errno(), "ibv_open_device(%s)",
+			       ibv_get_device_name(device));
 	}
 	ibv_free_device_list(list);
-	if (context && (!choose_port(context) || !choose_gid_index(context))) {
+	if (context && lesson_settle(context)) {
 		ibv_close_device(context);
 		return NULL;
 	}

@@ -122,9 +122,15 @@ const char *errno_text(int err);
 struct ibv_context *lesson_open(void);
 
 /*
- * What --device would open, without opening it: for lessons that walk the
- * list themselves. NULL when the option was not given.
+ * For a lesson that walks the list itself: lesson_choose() gives the device
+ * that lesson_open() would open (NULL: none, reported), lesson_settle()
+ * settles port and GID index for a context that was opened from it (0, or an
+ * errno, reported).
  */
+struct ibv_device *lesson_choose(struct ibv_device **list);
+int lesson_settle(struct ibv_context *context);
+
+/* What --device said, or NULL; and whether a device is of that name or GUID. */
 const char *lesson_device_name(void);
 bool lesson_device_matches(struct ibv_device *device, const char *wanted);
 
