@@ -85,7 +85,7 @@ struct model {
 	 * set by view_draw(), so that keys do not scroll past the end.
 	 */
 	int length[PANES];
-	char selected[24]; /* object id; "": the newest the graph has */
+	char selected[24]; /* object id; "": what the calls are about */
 	bool tree;         /* the graph as an indented tree */
 	bool expanded[RULES_OBJECTS]; /* types shown one by one */
 	bool help;
@@ -133,6 +133,10 @@ int model_seek(struct model *model, size_t at);
 
 /* True when the screen shows the newest event. */
 bool model_present(const struct model *model);
+
+/* The stop before the shown place, and the one after it or the present. */
+size_t model_before(const struct model *model);
+size_t model_after(const struct model *model);
 
 /* How many stops the screen is behind the present; 0 in the present. */
 size_t model_behind(const struct model *model);
@@ -182,10 +186,16 @@ const char *model_step_id(const struct model *model);
  * (0 when the program has none). */
 void model_step_count(const struct model *model, int *step, int *steps);
 
-/* The source of `path`, read on first use; never NULL. */
+/*
+ * The source of `path`, read on first use, tabs as blanks; never NULL. It
+ * stays until the next call of this function.
+ */
 const struct model_source *model_source(struct model *model, const char *path);
 
-/* The node shown in the attribute pane, or NULL. */
+/*
+ * The node shown in the attribute pane, or NULL: the selected one; else what
+ * the next call is about, unless that creates; else what the last one was.
+ */
 const struct graph_node *model_selected(const struct model *model);
 
 #endif
