@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The graph pane: boxes and buses as layout.h places them, or the objects as
+ * an indented tree. What the next call is given is marked with '>' in place
+ * of a box's bracket; what the last call made is bold, what it destroyed a
+ * dim ghost.
+ */
+#include "tui/view_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tui/layout.h"
+
+/* True when an argument of the call that comes next is this object. */
+static bool is_next(const struct model *model, const struct graph_node *node)
+{
+	const struct event *next = model_next(model);
+
+	if (!next || next->kind != EVENT_ENTER || node->state != GRAPH_LIVE)
+		return false;
+	for (int i = 0; i < next->args.count; i++)
+		if (!strcmp(next->args.field[i].value, node->id))
+			return true;
+	return false;
+}
+
+static unsigned int node_style(const struct model *model,
+			       const struct graph_node *node)
+{
+	unsigned int style = 0;
+
+	switch (node->state) {
+	case GRAPH_DESTROYED:
+		style = STYLE_DIM;
+		break;
+	case GRAPH_LEAKED:
+	case GRAPH_FAILED:
+		style = STYLE_BOLD | STYLE_BAD;
+		break;
+	case GRAPH_LIVE:
+		if (node->born == model_ghosts_from(model))
+			style = STYLE_BOLD | STYLE_GOOD;
+		else if (is_next(model, node))
+			style = STYLE_UNDERLINE | STYLE_ACCENT;
+		break;
+	default:
+		break;
+	}
+	if (node == model_selected(model))
+		style |= STYLE_REVERSE;
+	return style;
+}
+
+static void draw_box(struct cells *cells, const struct cells_area *area,
+		     int top, const struct model *model,
+		     const struct layout_box *box)
+{
+	const struct graph_node *node = &model->graph->node[box->node];
+	unsigned int style = node_style(model, node);
+	int row = box->row - top;
+
+	cells_text(cells, area, row, box->column, style, box->label);
+	if (box->count == 1 && is_next(model, node))
+		cells_text(cells, area, row, box->column, style | STYLE_BOLD,
+			   ">");
+}
+
+/* The first row to draw so that the selected object is seen. */
+static int graph_top(struct model *model, int rows, int length, int selected)
+{
+	struct model_scroll *scroll = &model->scroll[PANE_GRAPH];
+	int most = length > rows ? length - rows : 0;
+
+	model->length[PANE_GRAPH] = length;
+	if (selected >= 0 && selected < scroll->top)
+		scroll->top = selected;
+	if (selected >= 0 && selected >= scroll->top + rows)
+		scroll->top = selected - rows + 1;
+	if (scroll->top > most)
+		scroll->top = most;
+	if (scroll->top < 0)
+		scroll->top = 0;
+	return scroll->top;
+}
+
+static void draw_lines(struct cells *cells, const struct cells_area *area,
+		       int top, const struct layout *layout)
+{
+	for (int i = 0; i < layout->lines; i++) {
+		const struct layout_line *line = &layout->line[i];
+		int row = line->row - top;
+		if (line->vertical)
+			cells_vline(cells, area, line->column, row,
+				    row + line->length - 1, 0);
+		else
+			cells_hline(cells, area, row, line->column,
+				    line->column + line->length - 1, 0);
+	}
+}
+
+static void draw_boxes(struct cells *cells, const struct cells_area *area,
+		       struct model *model)
+{
+	struct layout layout;
+	const struct graph_node *node = model_selected(model);
+	int selected = -1;
+
+	if (layout_graph(&layout, model->graph, area->rows, area->columns,
+			 model->expanded, model_ghosts_from(model)) != 0) {
+		cells_text(cells, area, 0, 0, STYLE_BOLD,
+			   "no memory to draw the graph");
+		return;
+	}
+	for (int i = 0; i < layout.boxes; i++)
+		if (&model->graph->node[layout.box[i].node] == node)
+			selected = layout.box[i].row;
+	int top = graph_top(model, area->rows, layout.rows, selected);
+	draw_lines(cells, area, top, &layout);
+	for (int i = 0; i < layout.boxes; i++)
+		draw_box(cells, area, top, model, &layout.box[i]);
+	layout_free(&layout);
+}
+
+/* What tells one object of a type from another, in a few words. */
+static const char *node_detail(const struct graph_node *node)
+{
+	static const char *const names[] = { "state", "lkey", "cqe", "name",
+					     "device" };
+
+	for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++)
+		for (int i = 0; i < node->attrs; i++)
+			if (!strcmp(node->attr[i].name, names[k]))
+				return node->attr[i].value;
+	return "";
+}
+
+static const char *node_detail_name(const struct graph_node *node)
+{
+	return node->type == RULES_MR   ? "lkey "
+	       : node->type == RULES_CQ ? "cqe "
+					: "";
+}
+
+static void draw_tree(struct cells *cells, const struct cells_area *area,
+		      struct model *model)
+{
+	int rows, selected = -1;
+	struct model_tree_row *tree = model_tree(model, &rows);
+
+	for (int i = 0; i < rows; i++)
+		if (&model->graph->node[tree[i].node] == model_selected(model))
+			selected = i;
+	int top = graph_top(model, area->rows, rows, selected);
+	for (int row = 0; row < area->rows && top + row < rows; row++) {
+		const struct graph_node *node =
+			&model->graph->node[tree[top + row].node];
+		char mark[16];
+		int column = 1 + 2 * tree[top + row].depth;
+		graph_mark(node, mark, sizeof(mark));
+		if (is_next(model, node))
+			cells_text(cells, area, row, column - 1, STYLE_BOLD,
+				   ">");
+		column += cells_printf(cells, area, row, column,
+				       node_style(model, node), "%s%s%s",
+				       node->id, *mark ? " " : "", mark);
+		column = column < 16 ? 16 : column + 2;
+		column += cells_printf(cells, area, row, column, STYLE_DIM,
+				       "%s  ", rules_objects[node->type].name);
+		const char *detail = node_detail(node);
+		if (*detail)
+			cells_printf(cells, area, row, column, 0, "%s%s",
+				     node_detail_name(node), detail);
+	}
+	free(tree);
+}
+
+void view_graph(struct cells *cells, const struct view_plan *plan,
+		struct model *model)
+{
+	const struct cells_area *area = &plan->pane[PANE_GRAPH];
+
+	if (!model->graph || model->graph->nodes == 0)
+		cells_text(cells, area, area->rows / 2, 1, STYLE_DIM,
+			   "No object exists yet.");
+	else if (plan->tree)
+		draw_tree(cells, area, model);
+	else
+		draw_boxes(cells, area, model);
+}
