@@ -142,7 +142,7 @@ int connect_pair(struct ibv_qp *a, struct ibv_qp *b, unsigned int access)
 	return err;
 }
 
-static double now(void)
+double seconds_now(void)
 {
 	struct timespec time;
 
@@ -154,14 +154,14 @@ int wait_completion(struct ibv_cq *cq, struct ibv_wc *wc, int seconds)
 {
 	/* A nap leaves the processor to a software device's own thread. */
 	const struct timespec nap = { .tv_nsec = 50 * 1000 };
-	double end = now() + seconds;
+	double end = seconds_now() + seconds;
 
 	for (;;) {
 		int count = ibv_poll_cq(cq, 1, wc);
 
 		if (count)
 			return count < 0 ? -1 : 1;
-		if (now() > end)
+		if (seconds_now() > end)
 			return 0;
 		nanosleep(&nap, NULL);
 	}

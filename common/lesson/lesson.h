@@ -177,6 +177,8 @@ int connect_pair(struct ibv_qp *a, struct ibv_qp *b, unsigned int access);
  */
 int wait_completion(struct ibv_cq *cq, struct ibv_wc *wc, int seconds);
 
+double seconds_now(void); /* of a clock that only goes forward */
+
 /*
  * `count` pages of zeroed, page-aligned memory; NULL when there is none,
  * reported. Freed with free().
