@@ -13,7 +13,6 @@
 #include "../common/lesson/lesson.h"
 
 #define MANY_PDS      256
-#define WAIT_SECONDS  10
 #define REMOTE_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
 
 /* One end of a connection: a queue pair, and memory that a peer may write.
@@ -42,72 +41,27 @@ static void close_session(struct session *session)
 	memset(session, 0, sizeof(*session));
 }
 
-/* Everything a session owns is made in `pd`. 0, or an errno, reported. */
+/* Everything a session owns is made in `pd`. 0, or -1, reported. */
 static int open_session(struct session *session, struct ibv_pd *pd,
 			struct ibv_cq *cq)
 {
-	struct ibv_qp_init_attr init = {
-		.send_cq = cq,
-		.recv_cq = cq,
-		.cap = { .max_send_wr = 4,
-			 .max_recv_wr = 4,
-			 .max_send_sge = 1,
-			 .max_recv_sge = 1 },
-		.qp_type = IBV_QPT_RC,
-	};
-	int err;
-
 	memset(session, 0, sizeof(*session));
-	session->qp = ibv_create_qp(pd, &init);
-	if (!session->qp) {
-		err = lesson_errno();
-		report(err, "ibv_create_qp(RC)");
-		return err;
-	}
+	session->qp = create_rc_qp(pd, cq);
+	if (!session->qp)
+		return -1;
 	session->memory = page_alloc(1);
-	if (!session->memory) {
-		err = ENOMEM;
+	if (!session->memory)
 		goto close;
-	}
 	session->mr = ibv_reg_mr(pd, session->memory, page_bytes(),
 				 REMOTE_ACCESS);
 	if (!session->mr) {
-		err = lesson_errno();
-		report(err, "ibv_reg_mr(length=%zu)", page_bytes());
+		report(errno, "ibv_reg_mr(length=%zu)", page_bytes());
 		goto close;
 	}
 	return 0;
 close:
 	close_session(session);
-	return err;
-}
-
-/* RDMA-writes from `from`, through its QP, to the memory behind `target`.
- */
-static int post_write(struct session *from, const struct ibv_mr *target)
-{
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)from->memory,
-		.length = 8,
-		.lkey = from->mr->lkey,
-	};
-	struct ibv_send_wr wr = {
-		.wr_id = 1,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = IBV_WR_RDMA_WRITE,
-		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { .remote_addr = (uintptr_t)target->addr,
-			     .rkey = target->rkey },
-	};
-	struct ibv_send_wr *bad;
-	int err;
-
-	err = ibv_post_send(from->qp, &wr, &bad);
-	if (err)
-		report(err, "ibv_post_send(RDMA_WRITE, rkey=0x%08x)",
-		       target->rkey);
-	return err;
+	return -1;
 }
 
 /*
@@ -119,8 +73,7 @@ static void reach_across(struct ibv_pd *client_pd, struct ibv_pd *pd_a,
 			 enum ibv_wc_status expected)
 {
 	struct session client, a, b;
-	struct ibv_wc wc;
-	bool arrived;
+	int status;
 
 	if (open_session(&client, client_pd, cq))
 		return;
@@ -131,17 +84,15 @@ static void reach_across(struct ibv_pd *client_pd, struct ibv_pd *pd_a,
 	strcpy(client.memory, "gotcha");
 	if (connect_pair(client.qp, a.qp, REMOTE_ACCESS))
 		goto close_b;
-	if (post_write(&client, b.mr))
+	status = write_and_wait(client.qp, client.mr, b.mr,
+				sizeof("gotcha"));
+	if (status < 0)
 		goto close_b;
-	if (wait_completion(cq, &wc, WAIT_SECONDS) != 1) {
-		report(ETIMEDOUT, "no completion of the write");
-		goto close_b;
-	}
-	say("  the client's completion: %s", ibv_wc_status_str(wc.status));
-	arrived = !strcmp(b.memory, "gotcha");
+	say("  the client's write: %s", ibv_wc_status_str(status));
 	say("  session B's memory: \"%s\"", b.memory);
-	if (wc.status != expected || arrived != !expected)
-		report_wc(&wc, "not what a PD promises");
+	if (status != (int)expected)
+		report(EPROTO, "this write was to end with \"%s\"",
+		       ibv_wc_status_str(expected));
 close_b:
 	close_session(&b);
 close_a:
@@ -202,8 +153,7 @@ int main(int argc, char **argv)
 	    ibv_get_device_name(pd->context->device), pd->handle);
 
 	step("pd-holds");
-	err = open_session(&session, pd, cq);
-	if (err)
+	if (open_session(&session, pd, cq))
 		goto dealloc_pd;
 	say("  MR lkey 0x%08x: in this PD: %s", session.mr->lkey,
 	    session.mr->pd == pd ? "yes" : "no");
@@ -254,8 +204,7 @@ int main(int argc, char **argv)
 			     IBV_WC_REM_ACCESS_ERR);
 
 	step("memory-per-pd");
-	err = open_session(&session, pds[1], cq);
-	if (err)
+	if (open_session(&session, pds[1], cq))
 		goto dealloc_pds;
 	mr = ibv_reg_mr(pds[2], session.memory, page_bytes(), 0);
 	if (!mr) {

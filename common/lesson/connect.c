@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define PSN_MASK 0xffffff
+#define PSN_MASK     0xffffff
+#define WAIT_SECONDS 10
 
 /*
  * Six tries, 4.096 us * 2^14 = 67 ms apart: an absent peer is reported in
@@ -140,6 +141,57 @@ int connect_pair(struct ibv_qp *a, struct ibv_qp *b, unsigned int access)
 	if (!err)
 		err = connect_qp(b, &b_end, &a_end, access);
 	return err;
+}
+
+struct ibv_qp *create_rc_qp(struct ibv_pd *pd, struct ibv_cq *cq)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = { .max_send_wr = 4,
+			 .max_recv_wr = 4,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RC,
+	};
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+
+	if (!qp)
+		report(lesson_errno(), "ibv_create_qp(RC)");
+	return qp;
+}
+
+int write_and_wait(struct ibv_qp *qp, const struct ibv_mr *from,
+		   const struct ibv_mr *to, size_t length)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)from->addr,
+		.length = (uint32_t)length,
+		.lkey = from->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { .remote_addr = (uintptr_t)to->addr,
+			     .rkey = to->rkey },
+	};
+	struct ibv_send_wr *bad;
+	struct ibv_wc wc;
+	int err;
+
+	err = ibv_post_send(qp, &wr, &bad);
+	if (err) {
+		report(err, "ibv_post_send(RDMA_WRITE, %zu bytes, rkey=0x%x)",
+		       length, to->rkey);
+		return -1;
+	}
+	if (wait_completion(qp->send_cq, &wc, WAIT_SECONDS) != 1) {
+		report(ETIMEDOUT, "no completion of an RDMA WRITE");
+		return -1;
+	}
+	return wc.status;
 }
 
 double seconds_now(void)

@@ -172,6 +172,22 @@ int connect_qp(struct ibv_qp *qp, const struct endpoint *self,
 int connect_pair(struct ibv_qp *a, struct ibv_qp *b, unsigned int access);
 
 /*
+ * For lessons about something else: an RC QP whose queues take four requests
+ * of one piece each, with `cq` for both; NULL, reported, where there is none.
+ * Lessons 04 and 05 create theirs by hand.
+ */
+struct ibv_qp *create_rc_qp(struct ibv_pd *pd, struct ibv_cq *cq);
+
+/*
+ * One RDMA WRITE of the first `length` bytes of `from` to the start of `to`,
+ * through a connected QP. Waits for its completion and gives its status; -1,
+ * reported, when there was none. A status other than success ends the
+ * connection.
+ */
+int write_and_wait(struct ibv_qp *qp, const struct ibv_mr *from,
+		   const struct ibv_mr *to, size_t length);
+
+/*
  * Polls until one completion arrives: 1; 0 after `seconds` without one; -1
  * when polling failed. Neither is reported: the caller knows what it means.
  */
