@@ -333,8 +333,6 @@ const struct event *model_next(const struct model *model)
 	if (model_present(model)) {
 		if (model->session->stopped_at)
 			return model->session->stopped_at;
-		if (session_ended(model->session))
-			return own->opens ? event : NULL;
 		if (own->opens)
 			return model->session->event[own->open[own->opens - 1]];
 	}
