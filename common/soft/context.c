@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Contexts: opening and closing the device, and what fork() does to it.
+ */
+#include "common/soft/object.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common/soft/events.h"
+
+pthread_mutex_t soft_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&soft_lock);
+	soft_objects_lock();
+}
+
+static void after_fork_parent(void)
+{
+	soft_objects_unlock();
+	pthread_mutex_unlock(&soft_lock);
+}
+
+/*
+ * The child has none of the parent's objects: the engine's thread is not
+ * there, and their locks may be held for ever. It opens the device anew.
+ */
+static void after_fork_child(void)
+{
+	pthread_mutex_init(&soft_lock, NULL);
+	soft_objects_forget();
+	soft_mrs_forget();
+	soft_qps_forget();
+	soft_engine_after_fork();
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+static void fill(struct verbs_context *vctx)
+{
+	struct ibv_context *context = &vctx->context;
+
+	vctx->sz = sizeof(*vctx);
+	vctx->query_port = soft_query_port;
+	vctx->query_device_ex = soft_query_device_ex;
+	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
+	context->device = &soft_device;
+	context->num_comp_vectors = 1;
+	context->ops.poll_cq = soft_poll_cq;
+	context->ops.req_notify_cq = soft_req_notify_cq;
+	context->ops.post_srq_recv = soft_post_srq_recv;
+	context->ops.post_send = soft_post_send;
+	context->ops.post_recv = soft_post_recv;
+	pthread_mutex_init(&context->mutex, NULL);
+}
+
+static int open_descriptors(struct soft_context *soft)
+{
+	struct ibv_context *context = &soft->vctx.context;
+	int err;
+
+	/* Nothing is sent there, but programs may look whether it is open. */
+	context->cmd_fd = eventfd(0, EFD_CLOEXEC);
+	if (context->cmd_fd < 0)
+		return errno;
+	err = soft_events_init(&soft->async);
+	if (err) {
+		close(context->cmd_fd);
+		return err;
+	}
+	context->async_fd = soft->async.fd;
+	return 0;
+}
+
+static void free_context(struct soft_context *soft)
+{
+	soft_events_fini(&soft->async);
+	close(soft->vctx.context.cmd_fd);
+	pthread_mutex_destroy(&soft->vctx.context.mutex);
+	free(soft);
+}
+
+static struct ibv_context *open_soft(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct soft_context *soft;
+	int err;
+
+	pthread_once(&once, watch_forks);
+	soft = calloc(1, sizeof(*soft));
+	if (!soft)
+		return NULL;
+	fill(&soft->vctx);
+	err = open_descriptors(soft);
+	if (err) {
+		free(soft);
+		errno = err;
+		return NULL;
+	}
+	soft_enter();
+	err = soft_object_add(&soft->object, SOFT_CONTEXT, &soft->vctx.context,
+			      soft);
+	soft_leave();
+	if (err) {
+		free_context(soft);
+		errno = err;
+		return NULL;
+	}
+	return &soft->vctx.context;
+}
+
+SOFT_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct ibv_context *context;
+
+	if (device == &soft_device)
+		return open_soft();
+	if (!device) {
+		soft_diagnose("ibv_open_device: the device is NULL");
+		errno = EINVAL;
+		return NULL;
+	}
+	context = SOFT_REAL(ibv_open_device)(device);
+	if (context)
+		soft_real_opened();
+	return context;
+}
+
+/* Takes from the program what it left behind, users before the used. */
+static void abandon_all(struct soft_context *soft)
+{
+	static const struct {
+		enum soft_type type;
+		void (*abandon)(struct soft_object *object);
+	} order[] = {
+		{ SOFT_QP, soft_qp_abandon },
+		{ SOFT_AH, soft_ah_abandon },
+		{ SOFT_SRQ, soft_srq_abandon },
+		{ SOFT_CQ, soft_cq_abandon },
+		{ SOFT_CHANNEL, soft_channel_abandon },
+		{ SOFT_MR, soft_mr_abandon },
+		{ SOFT_PD, soft_pd_abandon },
+	};
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
+		while (soft->live[order[i].type])
+			order[i].abandon(soft->live[order[i].type]);
+}
+
+SOFT_EXPORT int ibv_close_device(struct ibv_context *context)
+{
+	struct soft_context *soft;
+	struct ibv_context *found;
+
+	if (soft_foreign(context))
+		return SOFT_REAL(ibv_close_device)(context);
+	soft_enter();
+	found = soft_find(context, SOFT_CONTEXT, "ibv_close_device");
+	if (!found) {
+		soft_leave();
+		return errno;
+	}
+	soft = soft_context_of(found);
+	abandon_all(soft);
+	soft_object_remove(&soft->object);
+	soft_leave();
+	free_context(soft);
+	soft_engine_rest();
+	return 0;
+}

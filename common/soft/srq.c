@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shared receive queues.
+ */
+#include "common/soft/object.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/soft/events.h"
+
+/* rxe_srq_chk_init(). */
+static int check_srq(const struct ibv_srq_attr *attr)
+{
+	const struct soft_device_limits *limits = soft_limits();
+
+	if (attr->max_wr == 0 || attr->max_wr > limits->max_srq_wr)
+		return EINVAL;
+	if (attr->max_sge > limits->max_srq_sge)
+		return EINVAL;
+	return attr->srq_limit > attr->max_wr ? EINVAL : 0;
+}
+
+static void free_srq(struct soft_srq *srq)
+{
+	soft_wq_fini(&srq->wq);
+	pthread_cond_destroy(&srq->srq.cond);
+	pthread_mutex_destroy(&srq->srq.mutex);
+	free(srq);
+}
+
+static struct soft_srq *new_srq(struct ibv_pd *pd,
+				const struct ibv_srq_init_attr *init)
+{
+	struct soft_srq *srq = calloc(1, sizeof(*srq));
+	int err;
+
+	if (!srq)
+		return NULL;
+	err = soft_wq_init(&srq->wq, soft_ring_entries(init->attr.max_wr),
+			   init->attr.max_sge, 0);
+	if (err) {
+		free(srq);
+		errno = err;
+		return NULL;
+	}
+	srq->srq.context = pd->context;
+	srq->srq.pd = pd;
+	srq->srq.srq_context = init->srq_context;
+	srq->limit = init->attr.srq_limit;
+	pthread_mutex_init(&srq->srq.mutex, NULL);
+	pthread_cond_init(&srq->srq.cond, NULL);
+	return srq;
+}
+
+SOFT_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *public,
+					   struct ibv_srq_init_attr *init)
+{
+	struct soft_pd *pd;
+	struct soft_srq *srq = NULL;
+	int err = 0;
+
+	if (soft_foreign(public))
+		return SOFT_REAL(ibv_create_srq)(public, init);
+	soft_enter();
+	pd = soft_find(public, SOFT_PD, "ibv_create_srq");
+	if (!pd)
+		err = errno;
+	else
+		err = check_srq(&init->attr);
+	if (!err) {
+		srq = new_srq(public, init);
+		err = srq ? soft_object_add(&srq->object, SOFT_SRQ, srq,
+					    pd->object.context)
+			  : errno;
+	}
+	if (!err)
+		pd->refs++;
+	soft_leave();
+	if (err) {
+		if (srq)
+			free_srq(srq);
+		errno = err;
+		return NULL;
+	}
+	init->attr.max_wr = srq->wq.max_wr;
+	init->attr.max_sge = srq->wq.max_sge;
+	return &srq->srq;
+}
+
+SOFT_EXPORT int ibv_modify_srq(struct ibv_srq *public,
+			       struct ibv_srq_attr *attr, int attr_mask)
+{
+	struct soft_srq *srq;
+	int err = 0;
+
+	if (soft_foreign(public))
+		return SOFT_REAL(ibv_modify_srq)(public, attr, attr_mask);
+	soft_enter();
+	srq = soft_find(public, SOFT_SRQ, "ibv_modify_srq");
+	if (!srq)
+		err = errno;
+	else if (attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
+		err = EINVAL;
+	else if (attr_mask & IBV_SRQ_MAX_WR)
+		err = EOPNOTSUPP; /* IBV_DEVICE_SRQ_RESIZE is not promised */
+	else if (attr_mask & IBV_SRQ_LIMIT && attr->srq_limit > srq->wq.max_wr)
+		err = EINVAL;
+	else if (attr_mask & IBV_SRQ_LIMIT)
+		srq->limit = attr->srq_limit;
+	soft_leave();
+	if (err)
+		errno = err;
+	return err;
+}
+
+SOFT_EXPORT int ibv_query_srq(struct ibv_srq *public, struct ibv_srq_attr *attr)
+{
+	struct soft_srq *srq;
+	int err = 0;
+
+	if (soft_foreign(public))
+		return SOFT_REAL(ibv_query_srq)(public, attr);
+	soft_enter();
+	srq = soft_find(public, SOFT_SRQ, "ibv_query_srq");
+	if (!srq)
+		err = errno;
+	else
+		*attr = (struct ibv_srq_attr){
+			.max_wr = srq->wq.max_wr,
+			.max_sge = srq->wq.max_sge,
+			.srq_limit = srq->limit,
+		};
+	soft_leave();
+	if (err)
+		errno = err;
+	return err;
+}
+
+SOFT_EXPORT int ibv_destroy_srq(struct ibv_srq *public)
+{
+	struct soft_srq *srq;
+	int err = 0;
+
+	if (soft_foreign(public))
+		return SOFT_REAL(ibv_destroy_srq)(public);
+	soft_enter();
+	srq = soft_find(public, SOFT_SRQ, "ibv_destroy_srq");
+	if (!srq) {
+		err = errno;
+	} else if (srq->refs) {
+		err = EBUSY;
+	} else {
+		((struct soft_pd *)srq->srq.pd)->refs--;
+		soft_object_dying(&srq->object);
+		soft_events_purge(&srq->object.context->async, &srq->object);
+	}
+	soft_leave();
+	if (err) {
+		errno = err;
+		return err;
+	}
+	soft_events_wait_acked(&srq->srq.mutex, &srq->srq.cond,
+			       &srq->srq.events_completed,
+			       srq->object.async_given);
+	soft_enter();
+	soft_object_remove(&srq->object);
+	soft_leave();
+	free_srq(srq);
+	return 0;
+}
+
+void soft_srq_abandon(struct soft_object *object)
+{
+	struct soft_srq *srq = object->public;
+
+	((struct soft_pd *)srq->srq.pd)->refs--;
+	soft_events_purge(&object->context->async, object);
+	soft_wq_fini(&srq->wq);
+	soft_object_remove(object);
+}
