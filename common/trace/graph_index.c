@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables and lists beside a graph's nodes. */
+#include "common/trace/graph_index.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Which key a table is by. */
+enum key { KEY_ID, KEY_SEQ, KEY_TEXT };
+
+static uint32_t hash_text(const char *text)
+{
+	uint32_t hash = 2166136261u; /* FNV-1a */
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 16777619u;
+	return hash ^ hash >> 15;
+}
+
+static uint32_t hash_number(unsigned long number)
+{
+	uint64_t hash = number * 0x9e3779b97f4a7c15ull;
+
+	return (uint32_t)(hash >> 32);
+}
+
+static uint32_t hash_of(const struct graph *graph, enum key key, uint32_t at)
+{
+	if (key == KEY_ID)
+		return hash_text(graph->node[at].id);
+	if (key == KEY_SEQ)
+		return hash_number(graph->node[at].born);
+	return hash_text(graph_index(graph)->text[at]);
+}
+
+static void insert(struct graph_table *table, uint32_t hash, uint32_t number)
+{
+	uint32_t i = hash & (table->size - 1);
+
+	while (table->slot[i] != GRAPH_NONE)
+		i = (i + 1) & (table->size - 1);
+	table->slot[i] = number;
+}
+
+/* Adds `number`, growing so that the table stays at most half full. */
+static int add(const struct graph *graph, struct graph_table *table,
+	       enum key key, uint32_t number)
+{
+	if (table->used * 2ul >= table->size) {
+		struct graph_table grown = { .size = 64 };
+
+		if (table->size)
+			grown.size = table->size * 2;
+		grown.slot = malloc(grown.size * sizeof(*grown.slot));
+		if (!grown.slot)
+			return ENOMEM;
+		memset(grown.slot, 0xff, grown.size * sizeof(*grown.slot));
+		for (uint32_t i = 0; i < table->size; i++) {
+			if (table->slot[i] != GRAPH_NONE)
+				insert(&grown,
+				       hash_of(graph, key, table->slot[i]),
+				       table->slot[i]);
+		}
+		grown.used = table->used;
+		free(table->slot);
+		*table = grown;
+	}
+	insert(table, hash_of(graph, key, number), number);
+	table->used++;
+	return 0;
+}
+
+static uint32_t find_text(const struct graph *graph,
+			  const struct graph_table *table, enum key key,
+			  const char *text)
+{
+	if (!table->size)
+		return GRAPH_NONE;
+	uint32_t i = hash_text(text) & (table->size - 1);
+	for (; table->slot[i] != GRAPH_NONE; i = (i + 1) & (table->size - 1)) {
+		const char *there =
+			key == KEY_ID
+				? graph->node[table->slot[i]].id
+				: graph_index(graph)->text[table->slot[i]];
+		if (!strcmp(there, text))
+			return table->slot[i];
+	}
+	return GRAPH_NONE;
+}
+
+uint32_t index_find_id(const struct graph *graph, const char *id)
+{
+	return find_text(graph, &graph_index(graph)->by_id, KEY_ID, id);
+}
+
+uint32_t index_find_seq(const struct graph *graph, unsigned long seq)
+{
+	const struct graph_table *table = &graph_index(graph)->by_seq;
+
+	if (!table->size)
+		return GRAPH_NONE;
+	uint32_t i = hash_number(seq) & (table->size - 1);
+	for (; table->slot[i] != GRAPH_NONE; i = (i + 1) & (table->size - 1)) {
+		if (graph->node[table->slot[i]].born == seq)
+			return table->slot[i];
+	}
+	return GRAPH_NONE;
+}
+
+int index_add_id(struct graph *graph, uint32_t node)
+{
+	return add(graph, &graph_index(graph)->by_id, KEY_ID, node);
+}
+
+int index_add_seq(struct graph *graph, uint32_t node)
+{
+	return add(graph, &graph_index(graph)->by_seq, KEY_SEQ, node);
+}
+
+char *index_text(struct graph *graph, const char *text)
+{
+	struct graph_index *index = graph_index(graph);
+	uint32_t at = find_text(graph, &index->by_text, KEY_TEXT, text);
+
+	if (at != GRAPH_NONE)
+		return index->text[at];
+	if (index->texts == index->texts_room) {
+		uint32_t room = index->texts_room ? index->texts_room * 2 : 64;
+		char **grown = realloc(index->text, room * sizeof(*grown));
+		if (!grown)
+			return NULL;
+		index->text = grown;
+		index->texts_room = room;
+	}
+	char *copy = strdup(text);
+	if (!copy)
+		return NULL;
+	index->text[index->texts] = copy;
+	if (add(graph, &index->by_text, KEY_TEXT, index->texts)) {
+		free(copy);
+		return NULL;
+	}
+	index->texts++;
+	return copy;
+}
+
+static uint32_t *next_of(struct graph_index *index, uint32_t edge)
+{
+	return &index->links[edge / GRAPH_PARENTS].next[edge % GRAPH_PARENTS];
+}
+
+static uint32_t *prev_of(struct graph_index *index, uint32_t edge)
+{
+	return &index->links[edge / GRAPH_PARENTS].prev[edge % GRAPH_PARENTS];
+}
+
+/* How many references of an edge make its parent's destroy be refused. */
+static uint32_t refusing(const struct graph *graph, uint32_t node, int slot)
+{
+	const struct graph_node *child = &graph->node[node];
+	const struct rules_edge *edge = rules_edge_find(
+		graph->node[child->parent[slot]].type, child->type);
+
+	return edge && edge->err ? child->refs[slot] : 0;
+}
+
+void index_link(struct graph *graph, uint32_t node, int slot)
+{
+	struct graph_index *index = graph_index(graph);
+	uint32_t edge = node * GRAPH_PARENTS + (uint32_t)slot;
+	uint32_t parent = graph->node[node].parent[slot];
+	struct graph_links *links = &index->links[parent];
+
+	*next_of(index, edge) = GRAPH_NONE;
+	*prev_of(index, edge) = links->last;
+	if (links->last != GRAPH_NONE)
+		*next_of(index, links->last) = edge;
+	else
+		links->first = edge;
+	links->last = edge;
+	graph->node[parent].children++;
+	graph->node[parent].dependents += refusing(graph, node, slot);
+}
+
+void index_unlink(struct graph *graph, uint32_t node, int slot)
+{
+	struct graph_index *index = graph_index(graph);
+	uint32_t edge = node * GRAPH_PARENTS + (uint32_t)slot;
+	uint32_t parent = graph->node[node].parent[slot];
+	struct graph_links *links = &index->links[parent];
+	uint32_t next = *next_of(index, edge), prev = *prev_of(index, edge);
+
+	if (prev != GRAPH_NONE)
+		*next_of(index, prev) = next;
+	else
+		links->first = next;
+	if (next != GRAPH_NONE)
+		*prev_of(index, next) = prev;
+	else
+		links->last = prev;
+	graph->node[parent].children--;
+	graph->node[parent].dependents -= refusing(graph, node, slot);
+}
