@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Completion queues: the ring, polling, arming, overrun.
+ *
+ * A CQ takes as many CQEs as it says (cq.cqe). One more kills it, as IBTA
+ * has it (C9-7.2.4, 11.6.3.3): one IBV_EVENT_CQ_ERR, no CQE ever after, its
+ * QPs go to ERR with IBV_EVENT_QP_FATAL. The CQEs that were there can still
+ * be polled.
+ */
+#include "common/soft/engine.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+static uint32_t ring_places(int cqe)
+{
+	uint32_t places = 1;
+
+	while (places < (uint32_t)cqe + 1)
+		places <<= 1;
+	return places;
+}
+
+int soft_cq_ring_init(struct soft_cq *cq, int cqe)
+{
+	uint32_t places = ring_places(cqe);
+
+	cq->ring = calloc(places, sizeof(*cq->ring));
+	if (!cq->ring)
+		return ENOMEM;
+	if (pthread_mutex_init(&cq->lock, NULL)) {
+		free(cq->ring);
+		cq->ring = NULL;
+		return ENOMEM;
+	}
+	cq->mask = places - 1;
+	cq->head = cq->tail = 0;
+	cq->cq.cqe = (int)places - 1;
+	return 0;
+}
+
+int soft_cq_ring_resize(struct soft_cq *cq, int cqe)
+{
+	uint32_t places = ring_places(cqe);
+	struct soft_cqe *ring = calloc(places, sizeof(*ring));
+	uint32_t count;
+
+	if (!ring)
+		return ENOMEM;
+	pthread_mutex_lock(&cq->lock);
+	count = cq->tail - cq->head;
+	if (count > places - 1) {
+		pthread_mutex_unlock(&cq->lock);
+		free(ring);
+		return EINVAL;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		ring[i] = cq->ring[(cq->head + i) & cq->mask];
+	free(cq->ring);
+	cq->ring = ring;
+	cq->mask = places - 1;
+	cq->head = 0;
+	cq->tail = count;
+	cq->cq.cqe = (int)places - 1;
+	pthread_mutex_unlock(&cq->lock);
+	return 0;
+}
+
+void soft_cq_ring_fini(struct soft_cq *cq)
+{
+	if (!cq->ring)
+		return;
+	pthread_mutex_destroy(&cq->lock);
+	free(cq->ring);
+	cq->ring = NULL;
+}
+
+/* The engine breaks the CQ's QPs when it gets to them: we may be in one. */
+static void overrun(struct soft_cq *cq)
+{
+	struct ibv_async_event event = {
+		.event_type = IBV_EVENT_CQ_ERR,
+		.element.cq = &cq->cq,
+	};
+
+	soft_async_raise(cq->cq.context, &event);
+	for (struct soft_engine_qp *eq = soft_engine_qps(); eq; eq = eq->next) {
+		if (eq->qp->init.send_cq != &cq->cq &&
+		    eq->qp->init.recv_cq != &cq->cq)
+			continue;
+		eq->cq_died = true;
+		soft_ring(eq);
+	}
+}
+
+void soft_cq_push(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited,
+		  struct soft_qp *frees, unsigned int slots)
+{
+	bool died = false, fire = false;
+
+	pthread_mutex_lock(&cq->lock);
+	if (!cq->dead && cq->tail - cq->head >= (uint32_t)cq->cq.cqe)
+		died = cq->dead = true;
+	if (!cq->dead) {
+		cq->ring[cq->tail++ & cq->mask] = (struct soft_cqe){
+			.wc = *wc,
+			.frees = frees,
+			.slots = slots,
+		};
+		/* Errors count as solicited (IBTA 11.4.2.2). */
+		if (wc->status != IBV_WC_SUCCESS)
+			solicited = true;
+		fire = cq->armed || (cq->armed_solicited && solicited);
+		if (fire)
+			cq->armed = cq->armed_solicited = false;
+	}
+	pthread_mutex_unlock(&cq->lock);
+	if (fire && cq->cq.channel)
+		soft_channel_raise(cq);
+	if (died)
+		overrun(cq);
+}
+
+void soft_cq_forget(struct soft_cq *cq, const struct soft_qp *qp)
+{
+	pthread_mutex_lock(&cq->lock);
+	for (uint32_t i = cq->head; i != cq->tail; i++) {
+		struct soft_cqe *cqe = &cq->ring[i & cq->mask];
+
+		if (cqe->frees == qp)
+			cqe->frees = NULL;
+	}
+	pthread_mutex_unlock(&cq->lock);
+}
+
+/*
+ * Who polls in a loop lets others run now and then: with few cores the
+ * engine may be waiting for this one.
+ */
+static void polled_nothing(void)
+{
+	static _Thread_local unsigned int polls;
+
+	if (++polls % 8 == 0)
+		sched_yield();
+}
+
+int soft_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
+{
+	struct soft_cq *cq = soft_cq_of(ibcq);
+	int n = 0;
+
+	pthread_mutex_lock(&cq->lock);
+	while (n < num_entries && cq->head != cq->tail) {
+		struct soft_cqe *cqe = &cq->ring[cq->head++ & cq->mask];
+
+		wc[n++] = cqe->wc;
+		if (cqe->frees)
+			__atomic_fetch_sub(&cqe->frees->sq.used, cqe->slots,
+					   __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&cq->lock);
+	if (!n)
+		polled_nothing();
+	return n;
+}
+
+int soft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
+{
+	struct soft_cq *cq = soft_cq_of(ibcq);
+
+	pthread_mutex_lock(&cq->lock);
+	if (solicited_only)
+		cq->armed_solicited = true;
+	else
+		cq->armed = true;
+	pthread_mutex_unlock(&cq->lock);
+	return 0;
+}
