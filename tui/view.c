@@ -101,6 +101,52 @@ static void plan_small(struct view_plan *plan, const struct model *model,
 	place(plan, other, 1 + source, 0, body - source, columns);
 }
 
+size_t view_wrap(const char *text, int columns)
+{
+	const char *p = text, *blank = NULL;
+	int used = 0, width;
+	wchar_t ch;
+
+	while (*p) {
+		const char *behind = cells_next(p, &ch, &width);
+		if (used + width > columns)
+			return (size_t)((blank ? blank : p) - text);
+		if (*p == ' ')
+			blank = p;
+		used += width;
+		p = behind;
+	}
+	return (size_t)(p - text);
+}
+
+/* A long explanation takes rows from the panes above the last call. */
+static void make_room(struct view_plan *plan, const char *why)
+{
+	int columns = plan->message.columns - 5, more = -1;
+
+	for (; why && *why && more < 2; more++) {
+		why += view_wrap(why, columns);
+		why += strspn(why, " ");
+	}
+	if (more <= 0)
+		return;
+	for (int pane = 0; pane < PANES; pane++) {
+		const struct cells_area *area = &plan->pane[pane];
+		if (area->rows == 0 || area->row + area->rows != plan->last.row)
+			continue;
+		if (area->rows < 2 * more)
+			return;
+	}
+	for (int pane = 0; pane < PANES; pane++)
+		if (plan->pane[pane].rows > 0 &&
+		    plan->pane[pane].row + plan->pane[pane].rows ==
+			    plan->last.row)
+			plan->pane[pane].rows -= more;
+	plan->last.row -= more;
+	plan->message.row -= more;
+	plan->message.rows += more;
+}
+
 void view_plan(struct view_plan *plan, const struct model *model, int rows,
 	       int columns)
 {
@@ -121,6 +167,8 @@ void view_plan(struct view_plan *plan, const struct model *model, int rows,
 	} else {
 		plan_small(plan, model, rows, columns);
 	}
+	if (model->session)
+		make_room(plan, view_hint(model));
 }
 
 struct cells_area view_pane(const struct model *model, int rows, int columns,

@@ -13,6 +13,8 @@
 
 /* Where values begin, unless a name is longer. */
 #define VALUE_COLUMN 14
+/* The call that said so stands no farther off than this. */
+#define MOST_COLUMNS 64
 
 /* The rows of the pane as they are drawn, one after the other. */
 struct rows {
@@ -57,14 +59,14 @@ static void add_state(struct rows *rows, const struct graph_node *node)
 
 	switch (node->state) {
 	case GRAPH_CREATING:
-		add(rows, "", 0, "being created", NULL);
+		add(rows, "object", 0, "being created", NULL);
 		return;
 	case GRAPH_FAILED:
-		add(rows, "", STYLE_BOLD | STYLE_BAD, "refused: never made",
-		    NULL);
+		add(rows, "object", STYLE_BOLD | STYLE_BAD,
+		    "refused, never made", NULL);
 		return;
 	case GRAPH_LEAKED:
-		add(rows, "", STYLE_BOLD | STYLE_BAD, "leaked", NULL);
+		add(rows, "object", STYLE_BOLD | STYLE_BAD, "leaked", NULL);
 		return;
 	case GRAPH_DESTROYED:
 		snprintf(text, sizeof(text), "by call %lu", node->died);
@@ -116,43 +118,58 @@ static void add_destroy(struct rows *rows, const struct graph_node *node)
 	}
 }
 
-static void add_attrs(struct rows *rows, const struct graph_node *node)
+/*
+ * Where an attribute stands: what a person looks for first, then the rest as
+ * the calls gave it, then the objects it was made with.
+ */
+static int attr_rank(const struct graph_attr *attr)
 {
-	unsigned long newest = model_ghosts_from(rows->model);
+	static const char *const first[] = { "errno",  "state",   "handle",
+					     "lkey",   "rkey",    "qp_num",
+					     "cqe",    "addr",    "length",
+					     "access", "qp_type", "device" };
+	const int count = sizeof(first) / sizeof(*first);
 
-	for (int i = 0; i < node->attrs; i++) {
-		const struct graph_attr *attr = &node->attr[i];
-		int row = rows->count - rows->top;
-		char from[64] = "";
-		const struct event *call =
-			row >= 0 && row < rows->area->rows
-				? call_of(rows->model, attr->seq)
-				: NULL;
-		if (call)
-			snprintf(from, sizeof(from), "%lu %s", attr->seq,
-				 call->call);
-		add(rows, attr->name, attr->seq == newest ? STYLE_BOLD : 0,
-		    attr->value, from);
-	}
+	for (int i = 0; i < count; i++)
+		if (!strcmp(attr->name, first[i]))
+			return i;
+	return rules_object_of_id(attr->value) == RULES_NONE ? count
+							     : count + 1;
 }
 
-static void add_making(struct rows *rows, const struct graph_node *node)
+#define RANKS 14
+
+static void add_attr(struct rows *rows, const struct graph_attr *attr)
+{
+	int row = rows->count - rows->top;
+	bool seen = row >= 0 && row < rows->area->rows;
+	const struct event *call =
+		seen ? call_of(rows->model, attr->seq) : NULL;
+	bool fresh = attr->seq == model_ghosts_from(rows->model);
+	char from[64] = "";
+
+	if (call)
+		snprintf(from, sizeof(from), "%lu %s", attr->seq, call->call);
+	add(rows, attr->name, fresh ? STYLE_BOLD : 0, attr->value, from);
+}
+
+static void add_attrs(struct rows *rows, const struct graph_node *node)
+{
+	for (int rank = 0; rank < RANKS; rank++)
+		for (int i = 0; i < node->attrs; i++)
+			if (attr_rank(&node->attr[i]) == rank)
+				add_attr(rows, &node->attr[i]);
+}
+
+static void add_place(struct rows *rows, const struct graph_node *node)
 {
 	char text[256];
-	size_t used = 0;
 
-	text[0] = '\0';
-	for (int i = 0; i < node->parents && used < sizeof(text); i++)
-		used += (size_t)snprintf(
-			text + used, sizeof(text) - used, "%s%s", i ? ", " : "",
-			rows->model->graph->node[node->parent[i]].id);
-	if (node->parents > 0)
-		add(rows, "made from", 0, text, NULL);
-	if (node->file) {
-		snprintf(text, sizeof(text), "%s:%d", view_base(node->file),
-			 node->line);
-		add(rows, "made at", 0, text, NULL);
-	}
+	if (!node->file)
+		return;
+	snprintf(text, sizeof(text), "%s:%d", view_base(node->file),
+		 node->line);
+	add(rows, "made at", 0, text, NULL);
 }
 
 static void add_all(struct rows *rows, const struct graph_node *node)
@@ -160,18 +177,20 @@ static void add_all(struct rows *rows, const struct graph_node *node)
 	add_state(rows, node);
 	add_destroy(rows, node);
 	add_attrs(rows, node);
-	add_making(rows, node);
+	add_place(rows, node);
 }
 
 void view_attrs(struct cells *cells, const struct view_plan *plan,
 		struct model *model)
 {
-	const struct cells_area *area = &plan->pane[PANE_ATTRS];
+	struct cells_area pane = plan->pane[PANE_ATTRS], *area = &pane;
 	const struct cells_area none = { 0 };
 	const struct graph_node *node = model_selected(model);
 	/* The first time round counts: nothing is drawn into no area. */
 	struct rows rows = { .cells = cells, .area = &none, .model = model };
 
+	if (pane.columns > MOST_COLUMNS)
+		pane.columns = MOST_COLUMNS;
 	if (!node) {
 		cells_text(cells, area, 0, 1, STYLE_DIM, "Nothing selected.");
 		return;

@@ -124,24 +124,49 @@ static const char *words_heading(const struct model *model)
 	return section ? section->title : id;
 }
 
-/* "4-6/12" when a pane does not show all of its rows. */
-static void draw_extent(struct cells *cells, const struct view_plan *plan,
-			const struct model *model, enum model_pane pane,
-			int end)
+/*
+ * "4-6/12" before `end` when a pane does not show all of its rows. Gives
+ * where it begins, else `end`.
+ */
+static int draw_extent(struct cells *cells, const struct view_plan *plan,
+		       const struct model *model, enum model_pane pane, int end)
 {
 	int rows = plan->pane[pane].rows, length = model->length[pane];
 	int top = model->scroll[pane].top;
 	char text[48];
 
-	if (length <= rows || end < 24)
-		return;
+	if (length <= rows)
+		return end;
 	if (top > length - rows)
 		top = length - rows;
 	if (top < 0)
 		top = 0;
 	snprintf(text, sizeof(text), " %d-%d/%d ", top + 1, top + rows, length);
-	cells_text(cells, &plan->rule[pane], 0, end - cells_width(text) - 1,
-		   STYLE_DIM, text);
+	if (end - cells_width(text) < 20)
+		return end;
+	end -= cells_width(text);
+	cells_text(cells, &plan->rule[pane], 0, end, STYLE_DIM, text);
+	return end;
+}
+
+/* The other parts of the strip, a Tab away. Gives where they begin. */
+static int draw_others(struct cells *cells, const struct cells_area *rule,
+		       enum model_pane pane)
+{
+	static const char *const name[PANES] = {
+		[PANE_WORDS] = " words ",
+		[PANE_CALLS] = " calls ",
+		[PANE_OUTPUT] = " output ",
+	};
+	int end = rule->columns;
+
+	for (int other = PANES - 1; other >= PANE_WORDS && end > 40; other--) {
+		if (other == (int)pane)
+			continue;
+		end -= cells_width(name[other]) + 1;
+		cells_text(cells, rule, 0, end, STYLE_DIM, name[other]);
+	}
+	return end;
 }
 
 static void draw_rule(struct cells *cells, const struct view_plan *plan,
@@ -150,29 +175,19 @@ static void draw_rule(struct cells *cells, const struct view_plan *plan,
 	struct cells_area all = { 0, 0, cells->rows, cells->columns };
 	const struct cells_area *rule = &plan->rule[pane];
 	bool focus = model->focus == pane;
-	int end = rule->columns;
+	struct cells_area room = *rule;
 
 	cells_hline(cells, &all, rule->row, rule->column - 1,
 		    rule->column + rule->columns, STYLE_DIM);
-	if (!plan->side && pane >= PANE_WORDS) {
-		/* The other parts of the strip, one Tab away. */
-		for (int other = PANES - 1; other >= PANE_WORDS; other--) {
-			static const char *const name[PANES] = {
-				[PANE_WORDS] = " words ",
-				[PANE_CALLS] = " calls ",
-				[PANE_OUTPUT] = " output ",
-			};
-			if (other == (int)pane || end < 40)
-				continue;
-			end -= cells_width(name[other]) + 1;
-			cells_text(cells, rule, 0, end, STYLE_DIM, name[other]);
-		}
-	}
-	draw_extent(cells, plan, model, pane, end);
-	struct cells_area room = *rule;
-	room.columns =
-		end - (model->length[pane] > plan->pane[pane].rows ? 14 : 1);
+	if (!plan->side && pane >= PANE_WORDS)
+		room.columns = draw_others(cells, rule, pane) - 1;
+	room.columns = draw_extent(cells, plan, model, pane, room.columns - 1);
 	char *title = pane_title(model, pane);
+	/* Of a long path the end says most. */
+	if (title && cells_width(title) > room.columns - 4) {
+		const char *base = view_base(title);
+		memmove(title, base, strlen(base) + 1);
+	}
 	int used = cells_printf(cells, &room, 0, 2,
 				focus ? STYLE_BOLD | STYLE_REVERSE : STYLE_BOLD,
 				focus ? "[%s]" : " %s ", title ? title : "");
@@ -279,6 +294,9 @@ void view_last(struct cells *cells, const struct view_plan *plan,
 	}
 	unsigned int style = call->ok ? 0 : STYLE_BOLD | STYLE_BAD;
 	verdict(call, answer, sizeof(answer));
+	/* On a narrow screen the answer itself must do. */
+	if (area->columns < 60 && !call->ok)
+		answer[0] = '\0';
 	struct cells_area room = *area;
 	room.columns -= cells_width(answer) + 3;
 	snprintf(number, sizeof(number), "%lu ", call->seq);
@@ -289,10 +307,11 @@ void view_last(struct cells *cells, const struct view_plan *plan,
 		   call->ok ? STYLE_GOOD : STYLE_BOLD | STYLE_BAD, answer);
 }
 
-/* What a status or an errno of the last call usually means, or NULL. */
-static const char *hint(const struct event *call)
+const char *view_hint(const struct model *model)
 {
-	if (!call)
+	const struct event *call = view_last_call(model);
+
+	if (!call || model->message[0] || model->prompt || model->confirm_quit)
 		return NULL;
 	if (!call->ok)
 		return rules_hint(call->call, call->err);
@@ -314,8 +333,10 @@ static void draw_next(struct cells *cells, const struct cells_area *area,
 	cells_text(cells, area, 0, 0, STYLE_DIM, "next");
 	if (next->kind == EVENT_MARK) {
 		const char *heading = words_heading(model);
-		cells_printf(cells, area, 0, 5, 0, "step %s: %s", next->call,
-			     heading ? heading : "");
+		int used = 5 + cells_printf(cells, area, 0, 5, 0, "step %s",
+					    next->call);
+		if (heading && strcmp(heading, next->call) != 0)
+			cells_printf(cells, area, 0, used, 0, ": %s", heading);
 		return;
 	}
 	int column = 5 + cells_printf(cells, area, 0, 5, STYLE_DIM, "%lu ",
@@ -351,22 +372,35 @@ static void draw_end(struct cells *cells, const struct cells_area *area,
 			   ": every object was destroyed");
 }
 
+/* A sentence over as many rows as the plan gave it. */
+static void draw_hint(struct cells *cells, const struct cells_area *area,
+		      const char *why)
+{
+	struct cells_area room = { area->row, area->column + 5, area->rows,
+				   area->columns - 5 };
+
+	cells_text(cells, area, 0, 0, STYLE_BOLD | STYLE_WARN, "why");
+	for (int row = 0; row < area->rows && *why; row++) {
+		size_t length = view_wrap(why, room.columns);
+		cells_printf(cells, &room, row, 0, 0, "%.*s", (int)length, why);
+		why += length;
+		why += strspn(why, " ");
+	}
+}
+
 /* What the message row says when nobody has anything to say. */
 static void draw_idle(struct cells *cells, const struct cells_area *area,
 		      const struct model *model)
 {
 	const struct session *session = model->session;
-	const struct event *last = view_last_call(model);
 	const struct event *next = model_next(model);
-	const char *why = hint(last);
+	const char *why = view_hint(model);
 
 	if (model_present(model) && (session->state == SESSION_EXITED ||
 				     session->state == SESSION_KILLED)) {
 		draw_end(cells, area, model);
 	} else if (why) {
-		int column = cells_text(cells, area, 0, 0,
-					STYLE_BOLD | STYLE_WARN, "why  ");
-		cells_text(cells, area, 0, column, 0, why);
+		draw_hint(cells, area, why);
 	} else if (next) {
 		draw_next(cells, area, model, next);
 	} else if (session->notes) {
@@ -423,37 +457,58 @@ static int key_width(const struct key_word *word)
 	return cells_width(word->key) + 1 + cells_width(word->word);
 }
 
+/* The keys that matter most now, a NULL at the end. */
+static const struct key_word *keys_now(const struct model *model)
+{
+	static const struct key_word asked[] = { { "y", "quit" },
+						 { "n", "stay" },
+						 { NULL, NULL } };
+	static const struct key_word typed[] = { { "Enter", "search" },
+						 { "Esc", "back" },
+						 { NULL, NULL } };
+	static const struct key_word menu[] = { { "Up Down", "choose" },
+						{ "Enter", "open" },
+						{ NULL, NULL } };
+	static const struct key_word past[] = {
+		{ "[", "back" },   { "]", "forward" }, { "}", "present" },
+		{ "Tab", "pane" }, { "/", "search" },  { NULL, NULL }
+	};
+	static const struct key_word running[] = { { "p", "pause" },
+						   { "[", "past" },
+						   { "r", "restart" },
+						   { "Esc", "menu" },
+						   { NULL, NULL } };
+	static const struct key_word ended[] = {
+		{ "r", "restart" }, { "[", "past" },   { "Esc", "menu" },
+		{ "Tab", "pane" },  { "/", "search" }, { NULL, NULL }
+	};
+	static const struct key_word stopped[] = {
+		{ "Space", "call" }, { "m", "step" },   { "c", "run" },
+		{ "b", "break" },    { "[ ]", "past" }, { "Tab", "pane" },
+		{ "/", "search" },   { NULL, NULL }
+	};
+
+	if (model->confirm_quit)
+		return asked;
+	if (model->prompt)
+		return typed;
+	if (model->screen == SCREEN_MENU || !model->session)
+		return menu;
+	if (!model_present(model))
+		return past;
+	return model->session->state == SESSION_RUNNING   ? running
+	       : model->session->state == SESSION_STOPPED ? stopped
+							  : ended;
+}
+
 void view_keys(struct cells *cells, const struct view_plan *plan,
 	       const struct model *model)
 {
-	static const struct key_word step[] = {
-		{ "Space", "step" }, { "c", "run" },    { "m", "to mark" },
-		{ "b", "break" },    { "[ ]", "past" }, { "Tab", "pane" },
-		{ "/", "search" },   { NULL, NULL },
-	};
-	static const struct key_word menu[] = {
-		{ "Up Down", "choose" },
-		{ "Enter", "open" },
-		{ NULL, NULL },
-	};
-	static const struct key_word asked[] = {
-		{ "y", "quit" },
-		{ "n", "stay" },
-		{ NULL, NULL },
-	};
-	static const struct key_word typed[] = {
-		{ "Enter", "search" },
-		{ "Esc", "back" },
-		{ NULL, NULL },
-	};
 	static const struct key_word help = { "?", "help" };
 	static const struct key_word quit = { "q", "quit" };
 	const struct cells_area *area = &plan->keys;
 	bool modal = model->confirm_quit || model->prompt;
-	const struct key_word *word = model->confirm_quit            ? asked
-				      : model->prompt                ? typed
-				      : model->screen == SCREEN_MENU ? menu
-								     : step;
+	const struct key_word *word = keys_now(model);
 	/* How to get help and how to leave are always seen. */
 	int end = area->columns - 1;
 

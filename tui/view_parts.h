@@ -25,6 +25,16 @@ void view_plan(struct view_plan *plan, const struct model *model, int rows,
 /* The newest call that has returned by the shown place; NULL before any. */
 const struct event *view_last_call(const struct model *model);
 
+/*
+ * What the last call's errno, or a completion's status in its answer,
+ * usually means; NULL when there is nothing to explain, or when the message
+ * row is taken.
+ */
+const char *view_hint(const struct model *model);
+
+/* How many bytes of a text, up to a blank, fit into a row. */
+size_t view_wrap(const char *text, int columns);
+
 /* The part of a path behind its last '/'. */
 const char *view_base(const char *path);
 

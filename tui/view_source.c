@@ -2,7 +2,7 @@
 /*
  * The source pane: the file of the call that comes next, that line marked
  * with '>' and bold, the line of a call just refused with '!'. Comments are
- * dim, verbs underlined by nothing but colour.
+ * dim, the names of verbs that are called are coloured.
  */
 #include "tui/view_parts.h"
 
@@ -11,21 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tab moves to the next multiple of this: a lesson's 76 columns must fit. */
-#define TAB_COLUMNS  4
+#define TAB_COLUMNS  8
 /* How far above the first row a comment's beginning is looked for. */
 #define COMMENT_ROWS 200
 
-/* The line as it is drawn, tabs expanded, in a string the caller frees. */
+/* The line with its tabs as blanks, in a string the caller frees. */
 static char *expand(const char *line)
 {
 	char *out = malloc(strlen(line) * TAB_COLUMNS + 1), *p = out;
 	int column = 0, columns;
 	wchar_t ch;
 
-	if (!out)
-		return NULL;
-	while (*line && *line != '\n' && *line != '\r') {
+	while (out && *line) {
 		if (*line == '\t') {
 			do
 				*p++ = ' ';
@@ -38,7 +35,8 @@ static char *expand(const char *line)
 		while (line < behind)
 			*p++ = *line++;
 	}
-	*p = '\0';
+	if (out)
+		*p = '\0';
 	return out;
 }
 
@@ -158,6 +156,23 @@ static void draw_none(struct cells *cells, const struct cells_area *area,
 	}
 }
 
+/* One line: its number, its mark, its text. */
+static void draw_row(struct cells *cells, const struct cells_area *area,
+		     int row, int number, char mark, const char *line,
+		     bool comment, const struct model *model)
+{
+	unsigned int style = mark == '>' ? STYLE_BOLD : 0;
+	/* Four columns: a line of 76 fits a screen of 80. */
+	int column = cells_printf(cells, area, row, 0,
+				  style ? style : STYLE_DIM, "%3d", number);
+
+	column += cells_printf(
+		cells, area, row, column,
+		mark == '!' ? STYLE_BOLD | STYLE_BAD : STYLE_BOLD, "%c", mark);
+	draw_line(cells, area, row, column, style, line, comment);
+	view_mark_search(cells, area, row, column, line, model);
+}
+
 void view_source(struct cells *cells, const struct view_plan *plan,
 		 struct model *model)
 {
@@ -167,6 +182,7 @@ void view_source(struct cells *cells, const struct view_plan *plan,
 	const struct event *last = view_last_call(model);
 	const struct model_source *source =
 		event ? model_source(model, event->file) : NULL;
+	bool comment = false;
 
 	if (!source || source->lines == 0) {
 		draw_none(cells, area, event);
@@ -174,7 +190,6 @@ void view_source(struct cells *cells, const struct view_plan *plan,
 	}
 	int top = view_scroll(model, PANE_SOURCE, area->rows, source->lines,
 			      event->line - 1);
-	bool comment = false;
 	for (int i = top > COMMENT_ROWS ? top - COMMENT_ROWS : 0; i < top; i++)
 		comment = scan(source->line[i], comment, NULL);
 	for (int row = 0; row < area->rows && top + row < source->lines;
@@ -187,17 +202,11 @@ void view_source(struct cells *cells, const struct view_plan *plan,
 		char *line = expand(source->line[number - 1]);
 		if (!line)
 			return;
-		unsigned int style = here ? STYLE_BOLD : 0;
-		cells_text(cells, area, row, 0, STYLE_BOLD, here ? ">" : " ");
-		if (refused)
-			cells_text(cells, area, row, here ? 1 : 0,
-				   STYLE_BOLD | STYLE_BAD, "!");
-		int column = 1 + (here && refused);
-		column += cells_printf(cells, area, row, column,
-				       here ? STYLE_BOLD : STYLE_DIM, "%*d ",
-				       3 - (here && refused), number);
-		draw_line(cells, area, row, column, style, line, comment);
-		view_mark_search(cells, area, row, column, line, model);
+		draw_row(cells, area, row, number,
+			 here      ? '>'
+			 : refused ? '!'
+				   : ' ',
+			 line, comment, model);
 		comment = scan(line, comment, NULL);
 		free(line);
 	}
