@@ -50,12 +50,18 @@ static struct {
 	sigset_t mask; /* the signals that terminal_wait() lets in */
 } terminal = { .held = -1, .error = -1 };
 
-/* Adds a capability to the bytes, without its padding "$<5>". */
-static void add_restore(const char *capability)
+/* A capability of the terminal, NULL when it has none. */
+static char *capability(const char *name)
 {
-	const char *text = tigetstr(capability);
+	char *text = tigetstr(name);
 
-	if (!text || text == (char *)-1)
+	return text == (char *)-1 ? NULL : text;
+}
+
+/* Adds a sequence to the bytes, without its padding "$<5>". */
+static void add_restore(const char *text)
+{
+	if (!text)
 		return;
 	while (*text && terminal.restore_length < sizeof(terminal.restore)) {
 		if (text[0] == '$' && text[1] == '<' && strchr(text, '>')) {
@@ -68,20 +74,19 @@ static void add_restore(const char *capability)
 
 static void prepare_restore(void)
 {
-	const char *leave = tigetstr("rmcup");
-
 	terminal.restore_length = 0;
-	add_restore("sgr0");
-	add_restore("op");
-	add_restore("cnorm");
-	add_restore("rmkx");
-	add_restore("rmcup");
-	/* Without a second screen, the prompt goes below this one. */
-	if ((!leave || leave == (char *)-1) &&
-	    terminal.restore_length + 2 <= sizeof(terminal.restore)) {
-		terminal.restore[terminal.restore_length++] = '\r';
-		terminal.restore[terminal.restore_length++] = '\n';
+	add_restore(capability("sgr0"));
+	add_restore(capability("op"));
+	add_restore(capability("cnorm"));
+	add_restore(capability("rmkx"));
+	if (capability("rmcup")) {
+		add_restore(capability("rmcup"));
+		return;
 	}
+	/* Without a second screen, the prompt goes below this one. */
+	add_restore(
+		tparm(capability("cup"), 998L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L));
+	add_restore("\r\n");
 }
 
 /* Keeps what libraries write to stderr off the screen. */
@@ -207,8 +212,7 @@ int terminal_open(bool ascii, const char **why)
 		*why = "TERM names no terminal that ncurses knows";
 		return -1;
 	}
-	char *cup = tigetstr("cup");
-	if (!cup || cup == (char *)-1) {
+	if (!capability("cup")) {
 		endwin();
 		delscreen(terminal.screen);
 		*why = "this terminal (TERM) cannot place its cursor";

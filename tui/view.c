@@ -47,9 +47,13 @@ static void plan_full(struct view_plan *plan, const struct model *model,
 	int more = rows - 24;
 	int source = 9 + more * 45 / 100, lower = 4 + more * 25 / 100;
 	int graph = rows - 4 - source - lower;
+	/* Who reads the strip needs little of the source meanwhile. */
+	int give = model->focus == lower_pane(model) ? source * 4 / 9 : 0;
 	int attrs = ATTRS_COLUMNS + (columns - 80) / 3;
 	int row = 1;
 
+	source -= give;
+	lower += give;
 	place(plan, PANE_SOURCE, row, 0, source, columns);
 	row += source;
 	place(plan, PANE_GRAPH, row, 0, graph, columns - attrs - 1);
@@ -186,6 +190,18 @@ const struct event *view_last_call(const struct model *model)
 		return NULL;
 	for (size_t i = model->at; i > 0; i--)
 		if (model->session->event[i - 1]->kind == EVENT_RET)
+			return model->session->event[i - 1];
+	return NULL;
+}
+
+const struct event *view_placed(const struct model *model)
+{
+	const struct event *next = model_next(model);
+
+	if (next && next->file)
+		return next;
+	for (size_t i = model->session ? model->at : 0; i > 0; i--)
+		if (model->session->event[i - 1]->file)
 			return model->session->event[i - 1];
 	return NULL;
 }

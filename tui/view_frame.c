@@ -76,16 +76,13 @@ void view_title(struct cells *cells, const struct view_plan *plan,
 static char *pane_title(struct model *model, enum model_pane pane)
 {
 	const struct graph_node *node = model_selected(model);
-	const struct event *event = model_next(model);
+	const struct event *event = view_placed(model);
 	char *title = NULL;
 	int rc = 0;
 
 	switch (pane) {
 	case PANE_SOURCE:
-		if (!event || !event->file)
-			event = model_event(model);
-		rc = asprintf(&title, "%s",
-			      event && event->file ? event->file : "source");
+		rc = asprintf(&title, "%s", event ? event->file : "source");
 		break;
 	case PANE_GRAPH:
 		rc = asprintf(&title, "objects");
@@ -246,7 +243,9 @@ int view_call_text(struct cells *cells, const struct cells_area *area, int row,
 		return 0;
 	/* The answer is what must be seen: a long call is cut before it. */
 	char *answer = strstr(text, ") = ");
-	if (answer && cells_width(text) > area->columns - column) {
+	if (cells_width(text) > area->columns - column) {
+		if (!answer)
+			answer = text + strlen(text);
 		int width = cells_width(answer);
 		int most = (area->columns - column) * 2 / 3;
 		room.columns -= width < most ? width : most;

@@ -25,6 +25,9 @@ void view_plan(struct view_plan *plan, const struct model *model, int rows,
 /* The newest call that has returned by the shown place; NULL before any. */
 const struct event *view_last_call(const struct model *model);
 
+/* The newest event, up to the shown place, whose file is known, or NULL. */
+const struct event *view_placed(const struct model *model);
+
 /*
  * What the last call's errno, or a completion's status in its answer,
  * usually means; NULL when there is nothing to explain, or when the message

@@ -126,19 +126,6 @@ static void draw_line(struct cells *cells, const struct cells_area *area,
 	free(each);
 }
 
-/* The newest event with a place in a file, up to the shown one. */
-static const struct event *placed_event(const struct model *model)
-{
-	const struct event *next = model_next(model);
-
-	if (next && next->file)
-		return next;
-	for (size_t i = model->at; i > 0; i--)
-		if (model->session->event[i - 1]->file)
-			return model->session->event[i - 1];
-	return NULL;
-}
-
 static void draw_none(struct cells *cells, const struct cells_area *area,
 		      const struct event *event)
 {
@@ -177,7 +164,7 @@ void view_source(struct cells *cells, const struct view_plan *plan,
 		 struct model *model)
 {
 	const struct cells_area *area = &plan->pane[PANE_SOURCE];
-	const struct event *event = placed_event(model);
+	const struct event *event = view_placed(model);
 	const struct event *next = model_next(model);
 	const struct event *last = view_last_call(model);
 	const struct model_source *source =
