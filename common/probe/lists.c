@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a table of fields cannot say: lists, unions, and structures of which
+ * only a part means something. Only what the call itself would read, or has
+ * written, is read here.
+ */
+#include "fields.h"
+
+#include <string.h>
+
+static const struct field sge_fields[] = {
+	MEMBER(struct ibv_sge, addr, KIND_ADDRESS),
+	MEMBER(struct ibv_sge, length, KIND_UNSIGNED),
+	MEMBER(struct ibv_sge, lkey, KIND_UNSIGNED),
+	END,
+};
+
+static const struct field send_fields[] = {
+	MEMBER(struct ibv_send_wr, wr_id, KIND_UNSIGNED),
+	MEMBER(struct ibv_send_wr, opcode, KIND_ENUM,
+	       .name_of = name_wr_opcode),
+	MEMBER(struct ibv_send_wr, send_flags, KIND_FLAGS,
+	       .name_of = name_send_bit),
+	MEMBER(struct ibv_send_wr, num_sge, KIND_SIGNED),
+	END,
+};
+
+#define WR(member, as, ...) \
+	MEMBER(struct ibv_send_wr, member, as, ##__VA_ARGS__)
+static const struct field imm_field = WR(imm_data, KIND_BIG_ENDIAN);
+static const struct field invalidate_field = WR(invalidate_rkey, KIND_UNSIGNED);
+static const struct field rdma_fields[] = {
+	WR(wr.rdma.remote_addr, KIND_ADDRESS),
+	WR(wr.rdma.rkey, KIND_UNSIGNED),
+	END,
+};
+static const struct field atomic_fields[] = {
+	WR(wr.atomic.remote_addr, KIND_ADDRESS),
+	WR(wr.atomic.compare_add, KIND_UNSIGNED),
+	WR(wr.atomic.swap, KIND_UNSIGNED),
+	WR(wr.atomic.rkey, KIND_UNSIGNED),
+	END,
+};
+static const struct field ud_fields[] = {
+	WR(wr.ud.ah, KIND_OBJECT, .object = RULES_AH),
+	WR(wr.ud.remote_qpn, KIND_UNSIGNED),
+	WR(wr.ud.remote_qkey, KIND_UNSIGNED),
+	END,
+};
+
+/* The last `left` elements of a list did not go in. */
+static void list_end(struct decode *d, unsigned long left)
+{
+	text_add(d->out, "]");
+	if (left)
+		decode_number(d, "more", left);
+}
+
+/* `element` opens the next object of a list; false: the line is full. */
+static bool element(struct decode *d)
+{
+	if (d->out->used > d->budget)
+		return false;
+	text_add(d->out, "%s{", d->out->at[d->out->used - 1] == '}' ? "," : "");
+	return true;
+}
+
+static void sg_list(struct decode *d, const struct ibv_sge *sge, int count)
+{
+	int i = 0;
+
+	text_key(d->out, "sg_list");
+	if (!sge && count) {
+		text_add(d->out, "null");
+		return;
+	}
+	text_add(d->out, "[");
+	for (; i < count && element(d); i++) {
+		decode_fields(d, sge_fields, &sge[i]);
+		text_add(d->out, "}");
+	}
+	list_end(d, count > i ? (unsigned long)(count - i) : 0);
+}
+
+static void send_wr(struct decode *d, const struct ibv_send_wr *wr,
+		    enum ibv_qp_type type)
+{
+	decode_fields(d, send_fields, wr);
+	sg_list(d, wr->sg_list, wr->num_sge);
+	if (wr->opcode == IBV_WR_SEND_WITH_IMM ||
+	    wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+		decode_field(d, &imm_field, wr);
+	if (type == IBV_QPT_UD) {
+		decode_fields(d, ud_fields, wr);
+		return;
+	}
+	switch (wr->opcode) {
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+	case IBV_WR_RDMA_READ:
+		decode_fields(d, rdma_fields, wr);
+		break;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		decode_fields(d, atomic_fields, wr);
+		break;
+	case IBV_WR_LOCAL_INV:
+	case IBV_WR_SEND_WITH_INV:
+		decode_field(d, &invalidate_field, wr);
+		break;
+	default:
+		break;
+	}
+}
+
+/* A list that bites its own tail is counted this far. */
+#define MANY 1000000
+
+void list_send_wr(struct decode *d, const struct field *f, const void *at)
+{
+	const struct ibv_qp *qp = (const void *)d->word[0];
+	const struct ibv_send_wr *wr = *(const struct ibv_send_wr *const *)at;
+	unsigned long left = 0;
+
+	text_key(d->out, f->name);
+	text_add(d->out, "[");
+	for (; wr && element(d); wr = wr->next) {
+		send_wr(d, wr, qp->qp_type);
+		text_add(d->out, "}");
+	}
+	for (; wr && left < MANY; wr = wr->next)
+		left++;
+	list_end(d, left);
+}
+
+void list_recv_wr(struct decode *d, const struct field *f, const void *at)
+{
+	const struct ibv_recv_wr *wr = *(const struct ibv_recv_wr *const *)at;
+	unsigned long left = 0;
+
+	text_key(d->out, f->name);
+	text_add(d->out, "[");
+	for (; wr && element(d); wr = wr->next) {
+		decode_number(d, "wr_id", wr->wr_id);
+		sg_list(d, wr->sg_list, wr->num_sge);
+		text_add(d->out, "}");
+	}
+	for (; wr && left < MANY; wr = wr->next)
+		left++;
+	list_end(d, left);
+}
+
+/* Which WR of the list was not taken: a device may leave it untouched. */
+void list_bad_send_wr(struct decode *d, const struct field *f, const void *at)
+{
+	struct ibv_send_wr *const *bad = *(struct ibv_send_wr * *const *)at;
+	const struct ibv_send_wr *wr = (const void *)d->word[1];
+	unsigned long i = 0;
+
+	for (; bad && wr && i < MANY; wr = wr->next, i++) {
+		if (wr == *bad) {
+			decode_number(d, f->name, i);
+			return;
+		}
+	}
+}
+
+void list_bad_recv_wr(struct decode *d, const struct field *f, const void *at)
+{
+	struct ibv_recv_wr *const *bad = *(struct ibv_recv_wr * *const *)at;
+	const struct ibv_recv_wr *wr = (const void *)d->word[1];
+	unsigned long i = 0;
+
+	for (; bad && wr && i < MANY; wr = wr->next, i++) {
+		if (wr == *bad) {
+			decode_number(d, f->name, i);
+			return;
+		}
+	}
+}
+
+#define WC(member, as, ...) MEMBER(struct ibv_wc, member, as, ##__VA_ARGS__)
+static const struct field wc_fields[] = {
+	WC(wr_id, KIND_UNSIGNED),
+	WC(status, KIND_ENUM, .name_of = name_wc_status),
+	WC(qp_num, KIND_UNSIGNED),
+	END,
+};
+static const struct field wc_error_fields[] = {
+	WC(vendor_err, KIND_UNSIGNED),
+	END,
+};
+static const struct field wc_good_fields[] = {
+	WC(opcode, KIND_ENUM, .name_of = name_wc_opcode),
+	WC(byte_len, KIND_UNSIGNED),
+	WC(wc_flags, KIND_FLAGS, .name_of = name_wc_bit),
+	WC(imm_data, KIND_BIG_ENDIAN, .bit = IBV_WC_WITH_IMM),
+	WC(invalidated_rkey, KIND_UNSIGNED, .bit = IBV_WC_WITH_INV),
+	WC(src_qp, KIND_UNSIGNED, .bit = IBV_WC_GRH),
+	END,
+};
+
+/* After a failure only wr_id, status, qp_num and vendor_err mean anything. */
+void list_wc(struct decode *d, const struct field *f, const void *at)
+{
+	const struct ibv_wc *wc = *(const struct ibv_wc *const *)at;
+	int64_t count = (int64_t)d->word[CALL_RET], i = 0;
+
+	text_key(d->out, f->name);
+	text_add(d->out, "[");
+	for (; i < count && element(d); i++) {
+		bool good = wc[i].status == IBV_WC_SUCCESS;
+
+		d->mask = good ? wc[i].wc_flags : 0;
+		decode_fields(d, wc_fields, &wc[i]);
+		decode_fields(d, good ? wc_good_fields : wc_error_fields,
+			      &wc[i]);
+		text_add(d->out, "}");
+	}
+	list_end(d, count > i ? (unsigned long)(count - i) : 0);
+}
+
+void list_devices(struct decode *d, const struct field *f, const void *at)
+{
+	struct ibv_device *const *list = *(struct ibv_device * *const *)at;
+	unsigned long left = 0;
+
+	text_key(d->out, f->name);
+	text_add(d->out, "[");
+	for (; *list && element(d); list++) {
+		text_key(d->out, "name");
+		text_quote(d->out, (*list)->name);
+		text_add(d->out, "}");
+	}
+	for (; *list; list++)
+		left++;
+	list_end(d, left);
+}
+
+static const struct field gid_fields[] = {
+	MEMBER(struct ibv_gid_entry, gid, KIND_GID),
+	MEMBER(struct ibv_gid_entry, gid_index, KIND_UNSIGNED),
+	MEMBER(struct ibv_gid_entry, port_num, KIND_UNSIGNED),
+	MEMBER(struct ibv_gid_entry, gid_type, KIND_ENUM,
+	       .name_of = name_gid_type),
+	MEMBER(struct ibv_gid_entry, ndev_ifindex, KIND_UNSIGNED),
+	END,
+};
+
+/* word 4 of both calls is the size of an entry, as the caller knows it. */
+static size_t gid_entry_size(const struct decode *d, int word)
+{
+	return d->word[word] < sizeof(struct ibv_gid_entry) ? 0 : d->word[word];
+}
+
+void list_gid(struct decode *d, const struct field *f, const void *at)
+{
+	(void)f;
+	if (gid_entry_size(d, 5))
+		decode_fields(d, gid_fields, *(const void *const *)at);
+}
+
+void list_gids(struct decode *d, const struct field *f, const void *at)
+{
+	const char *entry = *(const char *const *)at;
+	int64_t count = (int64_t)d->word[CALL_RET], i = 0;
+	size_t size = gid_entry_size(d, 4);
+
+	text_key(d->out, f->name);
+	text_add(d->out, "[");
+	for (; size && i < count && element(d); i++) {
+		decode_fields(d, gid_fields, entry + (size_t)i * size);
+		text_add(d->out, "}");
+	}
+	list_end(d, count > i ? (unsigned long)(count - i) : 0);
+}
+
+#define AH(member, as, ...) \
+	MEMBER(struct ibv_ah_attr, member, as, ##__VA_ARGS__)
+static const struct field ah_fields[] = {
+	AH(port_num, KIND_UNSIGNED),
+	AH(dlid, KIND_UNSIGNED),
+	AH(sl, KIND_UNSIGNED),
+	AH(src_path_bits, KIND_UNSIGNED),
+	AH(static_rate, KIND_UNSIGNED),
+	AH(is_global, KIND_UNSIGNED),
+	END,
+};
+static const struct field grh_fields[] = {
+	AH(grh.dgid, KIND_GID),
+	AH(grh.sgid_index, KIND_UNSIGNED),
+	AH(grh.hop_limit, KIND_UNSIGNED),
+	AH(grh.traffic_class, KIND_UNSIGNED),
+	AH(grh.flow_label, KIND_UNSIGNED),
+	END,
+};
+
+static void ah_attr(struct decode *d, const char *prefix,
+		    const struct ibv_ah_attr *attr)
+{
+	d->prefix = prefix;
+	decode_fields(d, ah_fields, attr);
+	if (attr->is_global)
+		decode_fields(d, grh_fields, attr);
+	d->prefix = NULL;
+}
+
+void list_ah_attr(struct decode *d, const struct field *f, const void *at)
+{
+	const struct ibv_ah_attr *attr = *(const struct ibv_ah_attr *const *)at;
+
+	if (attr) {
+		ah_attr(d, NULL, attr);
+		return;
+	}
+	text_key(d->out, f->name);
+	text_add(d->out, "null");
+}
+
+#define QP(member, mask, as, ...) \
+	MEMBER(struct ibv_qp_attr, member, as, .bit = mask, ##__VA_ARGS__)
+static const struct field qp_attr_fields[] = {
+	QP(qp_state, IBV_QP_STATE, KIND_ENUM, .name_of = name_qp_state),
+	QP(cur_qp_state, IBV_QP_CUR_STATE, KIND_ENUM, .name_of = name_qp_state),
+	QP(pkey_index, IBV_QP_PKEY_INDEX, KIND_UNSIGNED),
+	QP(port_num, IBV_QP_PORT, KIND_UNSIGNED),
+	QP(qp_access_flags, IBV_QP_ACCESS_FLAGS, KIND_FLAGS,
+	   .name_of = name_access_bit),
+	QP(qkey, IBV_QP_QKEY, KIND_UNSIGNED),
+	QP(path_mtu, IBV_QP_PATH_MTU, KIND_ENUM, .name_of = name_mtu),
+	QP(dest_qp_num, IBV_QP_DEST_QPN, KIND_UNSIGNED),
+	QP(rq_psn, IBV_QP_RQ_PSN, KIND_UNSIGNED),
+	QP(max_dest_rd_atomic, IBV_QP_MAX_DEST_RD_ATOMIC, KIND_UNSIGNED),
+	QP(min_rnr_timer, IBV_QP_MIN_RNR_TIMER, KIND_UNSIGNED),
+	QP(sq_psn, IBV_QP_SQ_PSN, KIND_UNSIGNED),
+	QP(timeout, IBV_QP_TIMEOUT, KIND_UNSIGNED),
+	QP(retry_cnt, IBV_QP_RETRY_CNT, KIND_UNSIGNED),
+	QP(rnr_retry, IBV_QP_RNR_RETRY, KIND_UNSIGNED),
+	QP(max_rd_atomic, IBV_QP_MAX_QP_RD_ATOMIC, KIND_UNSIGNED),
+	QP(en_sqd_async_notify, IBV_QP_EN_SQD_ASYNC_NOTIFY, KIND_UNSIGNED),
+	QP(path_mig_state, IBV_QP_PATH_MIG_STATE, KIND_ENUM,
+	   .name_of = name_mig_state),
+	QP(cap.max_send_wr, IBV_QP_CAP, KIND_UNSIGNED),
+	QP(cap.max_recv_wr, IBV_QP_CAP, KIND_UNSIGNED),
+	QP(cap.max_send_sge, IBV_QP_CAP, KIND_UNSIGNED),
+	QP(cap.max_recv_sge, IBV_QP_CAP, KIND_UNSIGNED),
+	QP(cap.max_inline_data, IBV_QP_CAP, KIND_UNSIGNED),
+	QP(rate_limit, IBV_QP_RATE_LIMIT, KIND_UNSIGNED),
+	END,
+};
+
+/* Only what attr_mask, word 2 of ibv_modify_qp and ibv_query_qp, names. */
+void list_qp_attr(struct decode *d, const struct field *f, const void *at)
+{
+	const struct ibv_qp_attr *attr = *(const struct ibv_qp_attr *const *)at;
+
+	d->mask = (unsigned int)d->word[2];
+	if (!attr) {
+		text_key(d->out, f->name);
+		text_add(d->out, "null");
+		return;
+	}
+	decode_fields(d, qp_attr_fields, attr);
+	if (d->mask & IBV_QP_AV)
+		ah_attr(d, "ah_attr.", &attr->ah_attr);
+	if (d->mask & IBV_QP_ALT_PATH)
+		ah_attr(d, "alt_ah_attr.", &attr->alt_ah_attr);
+}
+
+static const struct field async_fields[] = {
+	MEMBER(struct ibv_async_event, event_type, KIND_ENUM,
+	       .name_of = name_event_type),
+	END,
+};
+#define ELEMENT(member, as, ...) \
+	MEMBER(struct ibv_async_event, element.member, as, ##__VA_ARGS__)
+static const struct field async_cq =
+	ELEMENT(cq, KIND_OBJECT, .object = RULES_CQ);
+static const struct field async_qp =
+	ELEMENT(qp, KIND_OBJECT, .object = RULES_QP);
+static const struct field async_srq =
+	ELEMENT(srq, KIND_OBJECT, .object = RULES_SRQ);
+static const struct field async_port = ELEMENT(port_num, KIND_SIGNED);
+
+/* Which member of `element` an event means: ibv_get_async_event(3). */
+static const struct field *async_element(enum ibv_event_type type)
+{
+	switch (type) {
+	case IBV_EVENT_CQ_ERR:
+		return &async_cq;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return &async_qp;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return &async_srq;
+	case IBV_EVENT_PORT_ACTIVE:
+	case IBV_EVENT_PORT_ERR:
+	case IBV_EVENT_LID_CHANGE:
+	case IBV_EVENT_PKEY_CHANGE:
+	case IBV_EVENT_SM_CHANGE:
+	case IBV_EVENT_CLIENT_REREGISTER:
+	case IBV_EVENT_GID_CHANGE:
+		return &async_port;
+	default:
+		return NULL;
+	}
+}
+
+void list_async(struct decode *d, const struct field *f, const void *at)
+{
+	const struct ibv_async_event *event =
+		*(const struct ibv_async_event *const *)at;
+	const struct field *element_field;
+
+	(void)f;
+	decode_fields(d, async_fields, event);
+	element_field = async_element(event->event_type);
+	if (element_field)
+		decode_field(d, element_field, event);
+}

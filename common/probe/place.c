@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Source places, from the debug information by elfutils' libdw.
+ *
+ * A return address lies in the program's own line, in an inline verb of
+ * verbs.h that was inlined into it (then the line is where it was inlined),
+ * or, at -O0, in an inline verb that became a function of the program (then
+ * the line is one frame up). Finding a place takes up to a millisecond, so
+ * each address is looked up once and kept.
+ */
+#include "probe.h"
+
+#include <dlfcn.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#define BUCKETS 1024
+
+struct entry {
+	struct place place;
+	struct entry *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct entry *bucket[BUCKETS];
+static Dwfl *dwfl;
+static bool ended;
+
+/* What a place is made from; the strings belong to libdw. */
+struct found {
+	const char *file, *dir, *func;
+	int line;
+	bool header;
+	char name[256]; /* "program!function", where that is all there is */
+};
+
+/* Headers whose inline functions are calls that the program makes. */
+static bool is_header(const char *file)
+{
+	static const char *const header[] = { "infiniband/verbs.h",
+					      "infiniband/verbs_api.h",
+					      "rdma/rdma_verbs.h" };
+	size_t length = file ? strlen(file) : 0;
+
+	for (size_t i = 0; i < sizeof(header) / sizeof(*header); i++) {
+		size_t tail = strlen(header[i]);
+
+		if (length >= tail && !strcmp(file + length - tail, header[i]))
+			return true;
+	}
+	return false;
+}
+
+/* --- reading the debug information, under the lock ---------------------- */
+
+static bool open_modules(void)
+{
+	/* No dwfl_standard_find_debuginfo: it may ask the network. */
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = dwfl_linux_proc_find_elf,
+		.find_debuginfo = dwfl_build_id_find_debuginfo,
+	};
+
+	if (!dwfl)
+		dwfl = dwfl_begin(&callbacks);
+	if (!dwfl)
+		return false;
+	dwfl_report_begin(dwfl);
+	if (dwfl_linux_proc_report(dwfl, getpid()) != 0)
+		return false;
+	return dwfl_report_end(dwfl, NULL, NULL) == 0;
+}
+
+static Dwfl_Module *module_of(Dwarf_Addr pc)
+{
+	Dwfl_Module *module = dwfl ? dwfl_addrmodule(dwfl, pc) : NULL;
+
+	/* The first time, or a library that was loaded since. */
+	if (!module && open_modules())
+		module = dwfl_addrmodule(dwfl, pc);
+	return module;
+}
+
+/* The CU of an address. clang writes no .debug_aranges: then look at each. */
+static Dwarf_Die *unit_of(Dwfl_Module *module, Dwarf_Addr pc, Dwarf_Addr *bias)
+{
+	Dwarf_Die *unit = dwfl_module_addrdie(module, pc, bias);
+
+	while (!unit && (unit = dwfl_module_nextcu(module, unit, bias)))
+		for (; unit; unit = dwfl_module_nextcu(module, unit, bias))
+			if (dwarf_haspc(unit, pc - *bias) == 1)
+				return unit;
+	return unit;
+}
+
+static const char *text_attribute(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
+}
+
+static int number_attribute(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value = 0;
+
+	dwarf_formudata(dwarf_attr(die, name, &attribute), &value);
+	return (int)value;
+}
+
+/* An inlined verb: the place is where it was called. */
+static void climb(Dwarf_Die *unit, Dwarf_Die *inlined, struct found *found)
+{
+	int index = number_attribute(inlined, DW_AT_call_file);
+	Dwarf_Files *files;
+	size_t count;
+
+	found->line = number_attribute(inlined, DW_AT_call_line);
+	if (dwarf_getsrcfiles(unit, &files, &count) == 0 &&
+	    (size_t)index < count)
+		found->file = dwarf_filesrc(files, index, NULL, NULL);
+}
+
+/* From the innermost scope outwards, to the first function that is not an
+ * inline verb. */
+static void climb_scopes(Dwarf_Die *unit, Dwarf_Addr pc, struct found *found)
+{
+	Dwarf_Die *around = NULL, *scope = NULL;
+	int count = dwarf_getscopes(unit, pc, &around);
+
+	/* The scopes of an inlined function's source are not those around
+	 * the place it was inlined to: ask anew from the innermost one. */
+	if (count > 0)
+		count = dwarf_getscopes_die(&around[0], &scope);
+	for (int i = 0; i < count; i++) {
+		int tag = dwarf_tag(&scope[i]);
+
+		if (tag != DW_TAG_inlined_subroutine &&
+		    tag != DW_TAG_subprogram)
+			continue;
+		found->func = dwarf_diename(&scope[i]);
+		if (!is_header(dwarf_decl_file(&scope[i])))
+			break;
+		if (tag == DW_TAG_subprogram)
+			found->header = true;
+		else
+			climb(unit, &scope[i], found);
+	}
+	free(scope);
+	free(around);
+}
+
+/* The file as the compiler was given it, and the folder it stands in. */
+static void as_compiled(Dwarf_Die *unit, struct found *found)
+{
+	const char *dir = text_attribute(unit, DW_AT_comp_dir);
+	const char *name = dwarf_diename(unit);
+	size_t length = dir ? strlen(dir) : 0;
+
+	if (!found->file)
+		return;
+	if (name && name[0] == '/' && !strcmp(name, found->file))
+		return;
+	if (found->file[0] != '/') {
+		found->dir = dir;
+	} else if (length && !strncmp(found->file, dir, length) &&
+		   found->file[length] == '/') {
+		found->file += length + 1;
+		found->dir = dir;
+	}
+	while (found->dir && !strncmp(found->file, "./", 2))
+		found->file += 2;
+}
+
+static bool from_debug(Dwfl_Module *module, Dwarf_Addr pc, struct found *found)
+{
+	Dwarf_Addr bias = 0;
+	Dwarf_Die *unit = unit_of(module, pc, &bias);
+	Dwarf_Line *line;
+
+	if (!unit)
+		return false;
+	line = dwarf_getsrc_die(unit, pc - bias);
+	if (!line || dwarf_lineno(line, &found->line) != 0)
+		return false;
+	found->file = dwarf_linesrc(line, NULL, NULL);
+	climb_scopes(unit, pc - bias, found);
+	as_compiled(unit, found);
+	return found->file != NULL;
+}
+
+/* Without debug information: "program!function". */
+static void from_symbols(Dwfl_Module *module, Dwarf_Addr pc,
+			 struct found *found)
+{
+	const char *symbol = module ? dwfl_module_addrname(module, pc) : NULL;
+	const char *object = "?", *slash;
+	Dl_info info;
+
+	if (dladdr((void *)pc, &info) && info.dli_fname) {
+		object = info.dli_fname;
+		if (!symbol)
+			symbol = info.dli_sname;
+	}
+	slash = strrchr(object, '/');
+	snprintf(found->name, sizeof(found->name), "%s!%s",
+		 slash ? slash + 1 : object, symbol ? symbol : "?");
+	found->file = NULL;
+	found->func = found->name;
+	if (symbol && strspn(symbol, "_") <= 3)
+		found->header =
+			!strncmp(symbol + strspn(symbol, "_"), "ibv_", 4);
+}
+
+static char *as_json(const struct found *found)
+{
+	char buffer[4096];
+	struct text text = { .at = buffer, .size = sizeof(buffer) };
+
+	text_add(&text, "{");
+	if (found->file) {
+		text_key(&text, "file");
+		text_quote(&text, found->file);
+		if (found->dir) {
+			text_key(&text, "dir");
+			text_quote(&text, found->dir);
+		}
+		text_key(&text, "line");
+		text_add(&text, "%d", found->line);
+	}
+	if (found->func) {
+		text_key(&text, "func");
+		text_quote(&text, found->func);
+	}
+	text_add(&text, "}");
+	return strdup(text.full ? "{}" : buffer);
+}
+
+/* --- places, and the way up ---------------------------------------------- */
+
+static const struct place nowhere = { .at = (char *)"{}" };
+
+static const struct place *look_up(const void *address)
+{
+	size_t index = ((uintptr_t)address >> 2) % BUCKETS;
+	Dwarf_Addr pc = (uintptr_t)address - 1; /* inside the call itself */
+	struct found found = { .file = NULL };
+	struct entry *entry;
+	Dwfl_Module *module;
+
+	for (entry = bucket[index]; entry; entry = entry->next)
+		if (entry->place.address == address)
+			return &entry->place;
+	entry = ended ? NULL : calloc(1, sizeof(*entry));
+	if (!entry)
+		return &nowhere;
+	module = module_of(pc);
+	if (!module || !from_debug(module, pc, &found))
+		from_symbols(module, pc, &found);
+	entry->place.address = address;
+	entry->place.header = found.header;
+	entry->place.at = as_json(&found);
+	if (!entry->place.at)
+		entry->place.at = nowhere.at;
+	entry->next = bucket[index];
+	bucket[index] = entry;
+	return &entry->place;
+}
+
+const struct place *place_find(const void *address)
+{
+	const struct place *place;
+
+	pthread_mutex_lock(&lock);
+	place = look_up(address);
+	pthread_mutex_unlock(&lock);
+	return place;
+}
+
+struct climbing {
+	struct from from;
+	bool found; /* the frame of the inline verb was passed */
+	bool by_frame_pointer;
+	const struct place *place;
+};
+
+static _Unwind_Reason_Code frame_up(struct _Unwind_Context *context, void *arg)
+{
+	const void *ip = (const void *)_Unwind_GetIP(context);
+	struct climbing *up = arg;
+	const struct place *place;
+
+	if (!up->found) {
+		up->found = ip == up->from.address;
+		return _URC_NO_REASON;
+	}
+	place = place_find(ip);
+	if (place->header)
+		return _URC_NO_REASON;
+	/* The frame below ends where its saved frame pointer and its return
+	 * address lie, if it has them. */
+	up->by_frame_pointer = _Unwind_GetCFA(context) ==
+			       (uintptr_t)up->from.frame + 2 * sizeof(void *);
+	up->place = place;
+	return _URC_NORMAL_STOP;
+}
+
+const struct place *place_of(struct from from)
+{
+	const struct place *place = place_find(from.address);
+	struct climbing up = { .from = from, .place = place };
+
+	if (!place->header)
+		return place;
+	if (place->frame_pointer)
+		return place_find(from.frame[1]);
+	_Unwind_Backtrace(frame_up, &up);
+	if (up.by_frame_pointer && up.place->address == from.frame[1])
+		((struct place *)place)->frame_pointer = true;
+	return up.place;
+}
+
+/* The CU of the program that has this name. */
+void place_dir(const char *file, char *dir, size_t size)
+{
+	static char last_file[256], last_dir[1024]; /* a search takes long */
+	Dwarf_Addr bias;
+	Dwarf_Die *unit = NULL;
+	const char *name, *folder;
+
+	pthread_mutex_lock(&lock);
+	if (!strcmp(file, last_file))
+		goto out;
+	snprintf(last_file, sizeof(last_file), "%s", file);
+	last_dir[0] = '\0';
+	if (ended || file[0] == '/' || (!dwfl && !open_modules()))
+		goto out;
+	while ((unit = dwfl_nextcu(dwfl, unit, &bias))) {
+		name = dwarf_diename(unit);
+		if (!name || strcmp(name, file))
+			continue;
+		folder = text_attribute(unit, DW_AT_comp_dir);
+		snprintf(last_dir, sizeof(last_dir), "%s",
+			 folder ? folder : "");
+		break;
+	}
+out:
+	snprintf(dir, size, "%s", last_dir);
+	pthread_mutex_unlock(&lock);
+}
+
+void place_end(void)
+{
+	pthread_mutex_lock(&lock);
+	ended = true;
+	if (dwfl)
+		dwfl_end(dwfl);
+	dwfl = NULL;
+	pthread_mutex_unlock(&lock);
+}
