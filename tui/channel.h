@@ -30,7 +30,7 @@ struct channel {
 	size_t used;
 	size_t skipped;        /* bytes of a line that is too long; 0: none */
 	unsigned int nonsense; /* lines in a row */
-	struct channel_window begun, done; /* enters and marks; rets */
+	struct channel_window begun; /* enters and marks */
 };
 
 struct channel_user {

@@ -187,8 +187,8 @@ const char *model_step_id(const struct model *model);
 void model_step_count(const struct model *model, int *step, int *steps);
 
 /*
- * The source of `path`, read on first use; never NULL. It stays until the
- * next call of this function.
+ * The source of `path`, read on first use, tabs as blanks; never NULL. It
+ * stays until the next call of this function.
  */
 const struct model_source *model_source(struct model *model, const char *path);
 

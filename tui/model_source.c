@@ -14,6 +14,7 @@
 #include "tui/model_private.h"
 
 #define SOURCE_MAX (8 * 1024 * 1024)
+#define TAB        8
 
 static void free_source(struct model_source *source)
 {
@@ -66,6 +67,31 @@ static FILE *open_source(const struct model *model, const char *path)
 	return file;
 }
 
+/* A copy with tabs as blanks; bytes that continue a character take no column.
+ */
+static char *expand_tabs(const char *line)
+{
+	size_t size = strlen(line) + 1, used = 0, column = 0;
+	char *out;
+
+	for (const char *c = line; *c; c++)
+		size += *c == '\t' ? TAB : 0;
+	out = malloc(size);
+	for (const char *c = line; out && *c; c++) {
+		if (*c == '\t') {
+			do
+				out[used++] = ' ';
+			while (++column % TAB);
+			continue;
+		}
+		out[used++] = *c;
+		column += ((unsigned char)*c & 0xc0) != 0x80;
+	}
+	if (out)
+		out[used] = '\0';
+	return out;
+}
+
 static void read_lines(struct model_source *source, FILE *file)
 {
 	char *line = NULL;
@@ -81,7 +107,7 @@ static void read_lines(struct model_source *source, FILE *file)
 			break;
 		source->line = more;
 		line[strcspn(line, "\r\n")] = '\0';
-		more[count] = strdup(line);
+		more[count] = expand_tabs(line);
 		if (!more[count])
 			break;
 		source->lines++;

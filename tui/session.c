@@ -24,6 +24,7 @@
 
 #define NOTES_MAX    100
 #define EVENTS_MAX   500000
+#define COUNT_BACK   4096
 #define OUTPUT_READ  1024 /* bytes; as many lines at most */
 #define OUTPUT_READS 256
 /* A program may close its channel a moment before it ends: no note then. */
@@ -86,11 +87,38 @@ static void drop_event(struct session *session, struct event *event)
 	event_free(event);
 }
 
+/*
+ * A ret that only adds to the count of one before it. True when it was one,
+ * and is used up. Such come soon after: not far back is looked.
+ */
+static bool add_to_count(struct session *session, struct event *ret)
+{
+	size_t most =
+		session->events < COUNT_BACK ? session->events : COUNT_BACK;
+
+	for (size_t i = 1; i <= most; i++) {
+		struct event *before = session->event[session->events - i];
+
+		if (before->kind != EVENT_RET || before->seq != ret->seq)
+			continue;
+		if (strcmp(before->call, ret->call))
+			add_note(session, "an event was dropped: another call "
+					  "has its seq");
+		else
+			before->count += ret->count;
+		event_free(ret);
+		return true;
+	}
+	return false;
+}
+
 static void take_event(void *arg, struct event *event)
 {
 	struct session *session = arg;
 	struct session_private *own = session->private;
 
+	if (event->kind == EVENT_RET && add_to_count(session, event))
+		return;
 	if (session->events == own->event_room) {
 		size_t room = own->event_room ? 2 * own->event_room : 256;
 		struct event **more = NULL;
