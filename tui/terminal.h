@@ -46,7 +46,8 @@ int terminal_key(void);
 /*
  * Waits until a key or a change of size may be there, `fd` (-1: none) is
  * readable, or `milliseconds` (-1: for ever) have passed. True when `fd` is
- * readable. Signals are taken here, so that none is lost before the wait.
+ * readable, or the terminal is gone (then SIGHUP is pending). Signals are taken
+ * here, so that none is lost before the wait.
  */
 bool terminal_wait(int fd, int milliseconds);
 

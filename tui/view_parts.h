@@ -28,6 +28,9 @@ const struct event *view_last_call(const struct model *model);
 /* The newest event, up to the shown place, whose file is known, or NULL. */
 const struct event *view_placed(const struct model *model);
 
+/* The heading of the shown step's section, else its id; NULL before one. */
+const char *view_heading(const struct model *model);
+
 /*
  * What the last call's errno, or a completion's status in its answer,
  * usually means; NULL when there is nothing to explain, or when the message
