@@ -21,20 +21,18 @@ int soft_check_address(const struct ibv_ah_attr *attr)
 	return attr->grh.sgid_index ? EINVAL : 0;
 }
 
-SOFT_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *public,
-					 struct ibv_ah_attr *attr)
+struct ibv_ah *soft_create_ah(struct ibv_pd *public,
+			      const struct ibv_ah_attr *attr, const char *verb)
 {
 	struct soft_pd *pd;
 	struct soft_ah *ah;
 	int err;
 
-	if (soft_foreign(public))
-		return SOFT_REAL(ibv_create_ah)(public, attr);
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return NULL;
 	soft_enter();
-	pd = soft_find(public, SOFT_PD, "ibv_create_ah");
+	pd = soft_find(public, SOFT_PD, verb);
 	err = pd ? soft_check_address(attr) : errno;
 	if (!err) {
 		ah->ah.context = public->context;
@@ -52,6 +50,14 @@ SOFT_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *public,
 		return NULL;
 	}
 	return &ah->ah;
+}
+
+SOFT_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd,
+					 struct ibv_ah_attr *attr)
+{
+	if (soft_foreign(pd))
+		return SOFT_REAL(ibv_create_ah)(pd, attr);
+	return soft_create_ah(pd, attr, "ibv_create_ah");
 }
 
 /* Under soft_lock; tells whether WQEs still name it. */

@@ -118,6 +118,9 @@ int soft_query_device_ex(struct ibv_context *context,
 
 /* An address as create_ah and modify_qp check it: 0 or EINVAL (ah.c). */
 int soft_check_address(const struct ibv_ah_attr *attr);
+/* ibv_create_ah() for a PD of ours, in the name of `verb` (ah.c). */
+struct ibv_ah *soft_create_ah(struct ibv_pd *pd, const struct ibv_ah_attr *attr,
+			      const char *verb);
 
 /* Is a capability of capabilities(7) in effect? (limits.c) */
 bool soft_capable(int capability);
