@@ -77,7 +77,7 @@ static const char *gid_type_str(uint32_t type)
 
 static void show_device(struct ibv_device *device)
 {
-	say("  %-10s guid %016" PRIx64 "  node %s, transport %s",
+	say("  %-8s guid %016" PRIx64 ", %s, transport %s",
 	    ibv_get_device_name(device),
 	    be64toh(ibv_get_device_guid(device)),
 	    ibv_node_type_str(device->node_type),

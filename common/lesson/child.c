@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
  * Running what may hang or crash in a child, under a time limit. The child
- * holds the write end of a pipe that nothing is written to: the read end
- * reports a hang-up when the child is gone, however it went.
+ * holds the write end of a pipe: the read end reports a hang-up when the
+ * child is gone, however it went. What the body returned comes through the
+ * pipe too, since tools like valgrind may change the exit status.
  */
 #define _GNU_SOURCE 1
 #include "internal.h"
@@ -18,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static _Noreturn void run_child(int (*body)(void *), void *arg)
+static _Noreturn void run_child(int (*body)(void *), void *arg, int fd)
 {
 	const struct rlimit no_core = { 0 };
 	int status;
@@ -27,6 +28,8 @@ static _Noreturn void run_child(int (*body)(void *), void *arg)
 	setrlimit(RLIMIT_CORE, &no_core); /* a crash here is no accident */
 	status = body(arg);
 	fflush(stdout);
+	if (write(fd, &status, sizeof(status)) != sizeof(status))
+		abort();
 	_exit(status);
 }
 
@@ -71,7 +74,8 @@ static struct child_result watch(pid_t pid, int fd, int seconds)
 			return (struct child_result){ CHILD_KILLED, 0 };
 		}
 	if (WIFEXITED(status)) {
-		result.status = WEXITSTATUS(status);
+		if (read(fd, &result.status, sizeof(int)) != sizeof(int))
+			result.status = WEXITSTATUS(status);
 		return result;
 	}
 	result.end = in_time ? CHILD_KILLED : CHILD_TIMED_OUT;
@@ -96,7 +100,7 @@ struct child_result run_limited(int seconds, int (*body)(void *), void *arg)
 		report(errno, "fork()");
 	if (!pid) {
 		close(ends[0]);
-		run_child(body, arg);
+		run_child(body, arg, ends[1]);
 	}
 	close(ends[1]);
 	if (pid > 0)

@@ -128,8 +128,7 @@ static bool choose_port(struct ibv_context *context)
 	return true;
 }
 
-/* How well a GID serves to connect; 0: not at all. */
-static int gid_rank(const struct ibv_gid_entry *entry)
+int lesson_gid_rank(const struct ibv_gid_entry *entry)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	const uint8_t *raw = entry->gid.raw;
@@ -160,7 +159,7 @@ static uint8_t best_gid_index(struct ibv_context *context)
 		return 0;
 	count = ibv_query_gid_table(context, entries, GID_TABLE, 0);
 	for (ssize_t i = 0; i < count; i++) {
-		int rank = gid_rank(&entries[i]);
+		int rank = lesson_gid_rank(&entries[i]);
 
 		if (entries[i].port_num == lesson_run.port_in_use &&
 		    entries[i].gid_index < 256 && rank > best) {

@@ -57,4 +57,10 @@ void lesson_print_step_ids(void); /* to stderr, in one line */
  */
 void lesson_no_such_device(struct ibv_device **list);
 
+/*
+ * How well a GID serves to connect over Ethernet, more is better: RoCE v2
+ * before v1; of v2, IPv4-mapped before routed IPv6 before link-local.
+ */
+int lesson_gid_rank(const struct ibv_gid_entry *entry);
+
 #endif

@@ -204,13 +204,14 @@ size_t page_bytes(void); /* the size of one page */
 
 /*
  * Runs `body(arg)` in a forked child and watches it: for what would hang or
- * is undefined behaviour. The child ends with body's value as its status.
+ * is undefined behaviour. `status` is then what body returned. After
+ * `seconds` the child is killed; nothing of it is left when this returns.
  * A device opened before belongs to the parent: the child opens its own.
  */
 enum child_end { CHILD_EXITED, CHILD_KILLED, CHILD_TIMED_OUT };
 struct child_result {
 	enum child_end end;
-	int status; /* the exit status, or the signal that killed it */
+	int status; /* what body returned, or the signal that killed it */
 };
 struct child_result run_limited(int seconds, int (*body)(void *), void *arg);
 
