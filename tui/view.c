@@ -43,12 +43,15 @@ static enum model_pane lower_pane(const struct model *model)
 static void plan_full(struct view_plan *plan, const struct model *model,
 		      int rows, int columns)
 {
-	/* At 24 rows: source 8, graph 6, strip 3, each with a rule. */
+	/*
+	 * At 24 rows: source 7, graph 7 (four ranks and the buses between),
+	 * strip 3, each with a rule.
+	 */
 	int more = rows - 24;
-	int source = 9 + more * 45 / 100, lower = 4 + more * 25 / 100;
+	int source = 8 + more * 45 / 100, lower = 4 + more * 25 / 100;
 	int graph = rows - 4 - source - lower;
 	/* Who reads the strip needs little of the source meanwhile. */
-	int give = model->focus == lower_pane(model) ? source * 4 / 9 : 0;
+	int give = model->focus == lower_pane(model) ? source / 2 - 1 : 0;
 	int attrs = ATTRS_COLUMNS + (columns - 80) / 3;
 	int row = 1;
 

@@ -13,6 +13,8 @@
 
 #define VIEW_LEAST_ROWS    8
 #define VIEW_LEAST_COLUMNS 40
+/* Words are never wrapped wider than this: long lines are hard to read. */
+#define VIEW_PROSE_COLUMNS 78
 
 /*
  * Fills all of `cells`. Into the model it writes what the next key needs to

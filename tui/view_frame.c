@@ -46,22 +46,24 @@ void view_title(struct cells *cells, const struct view_plan *plan,
 			 model_calls_shown(model));
 	model_state_text(model, state, sizeof(state));
 
+	const char *device = device_name(model);
 	char *right;
-	if (asprintf(&right, "  %s  %s  %s ", place, device_name(model),
-		     state) < 0)
+	if (asprintf(&right, "  %s%s%s  %s ", place, *device ? "  " : "",
+		     device, state) < 0)
 		return;
 	int width = cells_width(right);
 	struct cells_area left = *area;
 	left.columns -= width;
-	if (model->current >= 0 && model->current < model->lessons) {
-		const struct model_lesson *lesson =
-			&model->lesson[model->current];
-		int used = cells_printf(cells, &left, 0, 1, STYLE_BOLD, "%s",
-					lesson->name);
-		cells_printf(cells, &left, 0, used + 3, 0, "%s", lesson->title);
-	} else if (model->program) {
-		cells_text(cells, &left, 0, 1, STYLE_BOLD, model->program);
-	}
+	const struct model_lesson *lesson =
+		model->current >= 0 && model->current < model->lessons
+			? &model->lesson[model->current]
+			: NULL;
+	int used = cells_text(cells, &left, 0, 1, STYLE_BOLD,
+			      lesson           ? lesson->name
+			      : model->program ? model->program
+					       : "");
+	if (lesson && strcmp(lesson->title, lesson->name) != 0)
+		cells_text(cells, &left, 0, used + 3, 0, lesson->title);
 	cells_text(cells, area, 0, area->columns - width,
 		   model_present(model) ? 0 : STYLE_BOLD, right);
 	if (model->session->state == SESSION_KILLED && model_present(model))

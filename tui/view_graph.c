@@ -112,9 +112,11 @@ static void draw_boxes(struct cells *cells, const struct cells_area *area,
 			   "no memory to draw the graph");
 		return;
 	}
-	for (int i = 0; i < layout.boxes; i++)
-		if (&model->graph->node[layout.box[i].node] == node)
-			selected = layout.box[i].row;
+	if (node) {
+		uint32_t box = layout.box_of[node - model->graph->node];
+		if (box != UINT32_MAX)
+			selected = layout.box[box].row;
+	}
 	int top = graph_top(model, area->rows, layout.rows, selected);
 	draw_lines(cells, area, top, &layout);
 	for (int i = 0; i < layout.boxes; i++)
@@ -142,8 +144,8 @@ static const char *node_detail_name(const struct graph_node *node)
 					: "";
 }
 
-static void draw_tree(struct cells *cells, const struct cells_area *area,
-		      struct model *model)
+static void draw_tree(struct cells *cells, const struct view_plan *plan,
+		      const struct cells_area *area, struct model *model)
 {
 	int rows, selected = -1;
 	struct model_tree_row *tree = model_tree(model, &rows);
@@ -156,11 +158,11 @@ static void draw_tree(struct cells *cells, const struct cells_area *area,
 		const struct graph_node *node =
 			&model->graph->node[tree[top + row].node];
 		char mark[16];
-		int column = 1 + 2 * tree[top + row].depth;
+		int column = 2 * tree[top + row].depth;
 		graph_mark(node, mark, sizeof(mark));
 		if (is_next(model, node))
-			cells_text(cells, area, row, column - 1, STYLE_BOLD,
-				   ">");
+			cells_text(cells, &plan->pane[PANE_GRAPH], row, column,
+				   STYLE_BOLD, ">");
 		column += cells_printf(cells, area, row, column,
 				       node_style(model, node), "%s%s%s",
 				       node->id, *mark ? " " : "", mark);
@@ -178,13 +180,16 @@ static void draw_tree(struct cells *cells, const struct cells_area *area,
 void view_graph(struct cells *cells, const struct view_plan *plan,
 		struct model *model)
 {
-	const struct cells_area *area = &plan->pane[PANE_GRAPH];
+	/* A margin, so that no box touches a rule. */
+	struct cells_area pane = plan->pane[PANE_GRAPH], *area = &pane;
 
+	pane.column += 1;
+	pane.columns -= 2;
 	if (!model->graph || model->graph->nodes == 0)
-		cells_text(cells, area, area->rows / 2, 1, STYLE_DIM,
+		cells_text(cells, area, area->rows / 2, 0, STYLE_DIM,
 			   "No object exists yet.");
 	else if (plan->tree)
-		draw_tree(cells, area, model);
+		draw_tree(cells, plan, area, model);
 	else
 		draw_boxes(cells, area, model);
 }

@@ -11,8 +11,6 @@
 #include "common/words/words.h"
 #include "tui/keys.h"
 
-#define PROSE_COLUMNS 76
-
 /* What the chapter of a lesson says first. */
 static const struct words_section *opening(const struct model *model,
 					   const char *lesson)
@@ -57,8 +55,9 @@ static void draw_opening(struct cells *cells, const struct cells_area *area,
 	cells_hline(cells, &all, area->row, 0, all.columns - 1, STYLE_DIM);
 	cells_printf(cells, area, 0, 1, STYLE_BOLD, " %s ", section->title);
 	int columns = area->columns - 2;
-	char *text = words_render(
-		section, columns < PROSE_COLUMNS ? columns : PROSE_COLUMNS);
+	char *text = words_render(section, columns < VIEW_PROSE_COLUMNS
+						   ? columns
+						   : VIEW_PROSE_COLUMNS);
 	struct cells_area words = { area->row + 1, area->column + 1,
 				    area->rows - 1, area->columns - 1 };
 	if (text)

@@ -11,9 +11,6 @@
 
 #include "common/words/words.h"
 
-/* Lines longer than this are hard to read, however wide the screen is. */
-#define PROSE_COLUMNS 78
-
 static int count_lines(const char *text)
 {
 	int lines = 0;
@@ -67,9 +64,9 @@ void view_words(struct cells *cells, const struct view_plan *plan,
 		cells_text(cells, &area, 0, 0, STYLE_DIM, why);
 		return;
 	}
-	char *text = words_render(section, area.columns < PROSE_COLUMNS
+	char *text = words_render(section, area.columns < VIEW_PROSE_COLUMNS
 						   ? area.columns
-						   : PROSE_COLUMNS);
+						   : VIEW_PROSE_COLUMNS);
 	if (!text) {
 		cells_text(cells, &area, 0, 0, STYLE_BOLD, "no memory");
 		return;
