@@ -19,7 +19,7 @@
 #include "common/words/words.h"
 
 /* Where the text of a call begins. */
-#define PLACE_COLUMNS 18
+#define PLACE_COLUMNS 20
 /* Portions of output that forks of an ended program are listened to. */
 #define LAST_WAITS    64
 /* How far back a call is looked for that did not return. */
@@ -142,16 +142,27 @@ static bool has_ended(const struct session *session)
 	       session->state == SESSION_KILLED;
 }
 
+static bool has_output(const struct batch *batch)
+{
+	const struct session *session = batch->session;
+
+	return session->lines_lost + session->lines >
+	       batch->lines + session->line_open;
+}
+
 /*
- * What has come. Of the events, the last may still be counted on; and what
- * the program wrote before it stopped comes before the mark it stopped at.
+ * What has come. Of the events, the last waits: what the program wrote before
+ * it stopped comes before the mark it stopped at, and calls may still be
+ * added to a ret, unless the program wrote something after it.
  */
 static void put_news(struct batch *batch)
 {
 	struct session *session = batch->session;
 	size_t end = session->events;
+	bool is_over = has_ended(session) ||
+		       (session->state == SESSION_RUNNING && has_output(batch));
 
-	if (end && !has_ended(session))
+	if (end && !is_over)
 		end--;
 	put_events(batch, end);
 	put_output(batch);

@@ -146,7 +146,7 @@ static void go_to(struct model *model, int row)
 void keys_search(struct model *model, int direction)
 {
 	struct lines lines;
-	int from, row, tried;
+	int from, row = 0, tried;
 
 	if (!model->search[0]) {
 		keys_say(model, "nothing to search for yet; / asks");

@@ -58,6 +58,14 @@ static bool is_lesson_name(const char *name)
 	       !strchr(name, '.');
 }
 
+/* "Finding a device" of "01 context: Finding a device". */
+static const char *bare_title(const char *title)
+{
+	const char *colon = strstr(title, ": ");
+
+	return isdigit((unsigned char)title[0]) && colon ? colon + 2 : title;
+}
+
 /* The chapter's first heading, in `lang` or in English; else the name. */
 static const char *title_of(const char *lang, const char *name)
 {
@@ -69,11 +77,11 @@ static const char *title_of(const char *lang, const char *name)
 		if (strcmp(section->lesson, name))
 			continue;
 		if (!strcmp(section->lang, lang))
-			return section->title;
+			return bare_title(section->title);
 		if (!title && !strcmp(section->lang, "en"))
 			title = section->title;
 	}
-	return title ? title : name;
+	return title ? bare_title(title) : name;
 }
 
 static int add_lesson(struct menu *menu, const char *lang, const char *name)

@@ -138,7 +138,7 @@ struct session *session_start(const struct session_options *options, char **why)
 {
 	struct session *session = session_new();
 	struct session_private *own;
-	int channel, output, err;
+	int channel = -1, output = -1, err;
 
 	*why = NULL;
 	if (!session)
