@@ -61,8 +61,7 @@ static void destroy_end(struct end *end)
 		report(errno, "ibv_destroy_cq(%s)", end->name);
 }
 
-/* --- creation -----------------------------------------------------------
- */
+/* --- creation --- */
 
 /* A QP that may be refused: made or not, said, and destroyed. */
 static bool try_qp(struct ibv_pd *pd, struct ibv_qp_init_attr init,
@@ -133,8 +132,7 @@ static void find_inline(struct ibv_pd *pd, struct ibv_qp_init_attr init)
 	} while (!try_qp(pd, init, "inline", bytes) && bytes);
 }
 
-/* --- the way to RTS -----------------------------------------------------
- */
+/* --- the way to RTS --- */
 
 /* The attributes of each transition; returns the mask that names them. */
 static int init_attr(struct ibv_qp_attr *attr)
@@ -258,8 +256,7 @@ static void show_state(struct end *end)
 	    attr.dest_qp_num, attr.rq_psn, attr.sq_psn);
 }
 
-/* --- data ---------------------------------------------------------------
- */
+/* --- data --- */
 
 static int post_recv(struct end *end, uint64_t wr_id)
 {

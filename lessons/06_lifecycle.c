@@ -119,8 +119,7 @@ static void show_audit(const struct manager *m)
 		    audit.qp_states[IBV_QPS_ERR]);
 }
 
-/* --- wrong orders -------------------------------------------------------
- */
+/* --- wrong orders --- */
 
 static int pd_first(struct manager *m)
 {
@@ -285,8 +284,7 @@ static void wrong_orders(struct ibv_device *device)
 		say("  %-30s | %s", trials[i].order, answers[i]);
 }
 
-/* --- each step made to fail ---------------------------------------------
- */
+/* --- each step made to fail --- */
 
 /* The kernel gives out the lowest: what is open shows in it. */
 static int lowest_free_fd(void)
@@ -419,8 +417,7 @@ static void each_step_fails(struct ibv_context *context, char *memory)
 	fail_step("a port that the device has not", device, &s, -1);
 }
 
-/* --- the lesson ---------------------------------------------------------
- */
+/* --- the lesson --- */
 
 int main(int argc, char **argv)
 {
