@@ -195,6 +195,50 @@ for spelling in "$guid" "$colons" "0x$upper"; do
 	result $? "device by GUID $spelling"
 done
 
+# In a terminal it waits at each step; q, or no more input, runs to the end.
+prompts() # input: how often the first lesson asked, in $asked
+{
+	printf "$1" | timeout 60 script -qec "$first --device soft0" \
+		"$temp/log" >"$temp/out" 2>"$temp/err"
+	asked=$(grep -o 'Enter: next step' "$temp/out" | wc -l)
+	grep -q 'everything was destroyed' "$temp/out" || asked=none
+}
+run "$first" --list-steps
+steps=$(wc -l <"$temp/out")
+prompts "$(printf '%*s' "$steps" '' | sed 's/ /\\n/g')"
+[ "$asked" = "$steps" ]
+result $? "in a terminal, Enter at each of $steps steps (asked $asked)"
+prompts '\n\nq\n'
+[ "$asked" = 3 ]
+result $? "q at the third step runs to the end (asked $asked)"
+prompts '\n\004'
+[ "$asked" = 2 ]
+result $? "the end of the input runs to the end (asked $asked)"
+
+# Under a stepper, which is whoever fills verbs_mark(): the marks, no words.
+cat >"$temp/hook.c" <<'END'
+#include <stdio.h>
+void verbs_mark(const char *id, const char *file, int line)
+{
+	fprintf(stderr, "%s %s:%d\n", id, file, line);
+}
+END
+${CC:-cc} -shared -fPIC -o "$temp/hook.so" "$temp/hook.c"
+run "$first" --list-steps
+cut -d' ' -f1 "$temp/out" >"$temp/steps"
+run env LD_PRELOAD="$temp/hook.so" "$first" --device soft0
+cut -d' ' -f1 "$temp/err" | cmp -s - "$temp/steps"
+bad=$?
+grep -q '^-- ' "$temp/out" && bad=1
+[ "$status" -eq 0 ] || bad=1
+[ $bad -eq 0 ] || show_failure
+result $bad "under a stepper each mark is handed over, and nothing printed"
+bad=0
+while read -r id place; do
+	sed -n "${place##*:}p" "${place%:*}" | grep -qF "step(\"$id\")" || bad=1
+done <"$temp/err"
+result $bad "marks name their source lines"
+
 # A lesson copied elsewhere: the helper and libibverbs alone. Without words it
 # prints the ids; without a device it says so.
 for source in lessons/[0-9]*.c; do
