@@ -411,6 +411,7 @@ void soft_engine_qp_changed(struct soft_qp *qp, enum ibv_qp_state from,
 			eq->drain_notify =
 				(attr_mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) &&
 				qp->attr.en_sqd_async_notify;
+			soft_requester_drained(eq);
 		}
 		soft_ring(eq);
 		break;

@@ -152,6 +152,8 @@ struct soft_engine_qp *soft_engine_qps(void); /* head of the list of all */
 
 /* requester.c */
 bool soft_requester_run(struct soft_engine_qp *eq); /* true: there is more */
+/* In SQD: whether all that was begun is done; tells so if asked to. */
+void soft_requester_drained(struct soft_engine_qp *eq);
 void soft_requester_flush(struct soft_engine_qp *eq);
 void soft_requester_discard(struct soft_engine_qp *eq); /* silently */
 /*

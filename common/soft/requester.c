@@ -343,8 +343,7 @@ static bool may_send(struct soft_engine_qp *eq)
 	return true;
 }
 
-/* SQD: all that was begun is done. */
-static void check_drained(struct soft_engine_qp *eq)
+void soft_requester_drained(struct soft_engine_qp *eq)
 {
 	if (eq->state != IBV_QPS_SQD || !eq->draining)
 		return;
@@ -380,7 +379,7 @@ bool soft_requester_run(struct soft_engine_qp *eq)
 	eq->running = false;
 	if (eq->state != IBV_QPS_RTS && eq->state != IBV_QPS_SQD)
 		return false;
-	check_drained(eq);
+	soft_requester_drained(eq);
 	if (!more && soft_service_of(eq->qp) == SOFT_RC)
 		set_ack_timer(eq);
 	return more;

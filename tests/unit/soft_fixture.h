@@ -24,7 +24,7 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 #define UNUSED __attribute__((unused))
-#define QKEY 0x11111111
+#define QKEY   0x11111111
 
 struct end {
 	struct ibv_pd *pd;
@@ -42,7 +42,7 @@ struct pair {
 	int cqe;
 	int wrs;
 	int signal_all;
-	bool srq; /* end b receives from an SRQ */
+	bool srq;                         /* end b receives from an SRQ */
 	struct ibv_comp_channel *channel; /* of end b's CQ, if wanted */
 	struct ibv_context *context;
 	struct end a, b;
@@ -82,7 +82,7 @@ static UNUSED void end_init(struct end *end)
 		.max_rd_atomic = 4,
 		.max_dest_rd_atomic = 4,
 		.min_rnr_timer = 1, /* 10 us */
-		.timeout = 8, /* 1 ms */
+		.timeout = 8,       /* 1 ms */
 		.retry_cnt = 2,
 		.rnr_retry = 7,
 		.port_num = 1,
@@ -319,11 +319,11 @@ static UNUSED struct ibv_wc wait_wc(struct ibv_cq *cq)
 	return wc;
 }
 
-#define expect_wc(cq, want)                                                \
-	do {                                                               \
-		struct ibv_wc wc_ = wait_wc(cq);                           \
-		assert_string_equal(ibv_wc_status_str(wc_.status),         \
-				    ibv_wc_status_str(want));              \
+#define expect_wc(cq, want)                                        \
+	do {                                                       \
+		struct ibv_wc wc_ = wait_wc(cq);                   \
+		assert_string_equal(ibv_wc_status_str(wc_.status), \
+				    ibv_wc_status_str(want));      \
 	} while (0)
 
 static UNUSED void expect_empty(struct ibv_cq *cq)
@@ -333,13 +333,18 @@ static UNUSED void expect_empty(struct ibv_cq *cq)
 	assert_int_equal(ibv_poll_cq(cq, 1, &wc), 0);
 }
 
-static UNUSED enum ibv_qp_state state_of(struct end *end)
+static UNUSED struct ibv_qp_attr query(struct end *end)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 
 	assert_int_equal(ibv_query_qp(end->qp, &attr, IBV_QP_STATE, &init), 0);
-	return attr.qp_state;
+	return attr;
+}
+
+static UNUSED enum ibv_qp_state state_of(struct end *end)
+{
+	return query(end).qp_state;
 }
 
 /* The next async event, acknowledged; waits ten seconds at most. */

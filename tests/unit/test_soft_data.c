@@ -294,8 +294,8 @@ static void *stream_main(void *arg)
 		size_t length = (size_t)rand_r(&s->seed) % 100000;
 		struct ibv_sge from = sge_of(&p->a, 0, length);
 		struct ibv_sge to = sge_of(&p->b, 0, BUFFER);
-		struct ibv_send_wr wr =
-			send_wr(IBV_WR_SEND, &from, &p->b, 0), *bad;
+		struct ibv_send_wr wr = send_wr(IBV_WR_SEND, &from, &p->b, 0),
+				   *bad;
 		struct ibv_recv_wr recv = { .sg_list = &to, .num_sge = 1 };
 		struct ibv_recv_wr *bad_recv;
 		struct ibv_wc sent = { 0 }, got = { 0 };
@@ -347,8 +347,8 @@ static void *poster_main(void *arg)
 
 	for (int i = 0; i < MESSAGES; i++) {
 		struct ibv_sge sge = sge_of(&p->a, 0, 8);
-		struct ibv_send_wr wr = send_wr(IBV_WR_ATOMIC_FETCH_AND_ADD,
-						&sge, &p->b, 0);
+		struct ibv_send_wr wr =
+			send_wr(IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, &p->b, 0);
 		struct ibv_send_wr *bad;
 
 		wr.wr.atomic.compare_add = 1;

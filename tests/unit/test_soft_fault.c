@@ -31,10 +31,10 @@ static void expect_break(struct pair *p, struct ibv_send_wr *first,
 		struct ibv_wc wc = wait_wc(p->a.cq);
 
 		assert_int_equal(wc.wr_id, i);
-		assert_string_equal(ibv_wc_status_str(wc.status),
-				    ibv_wc_status_str(i == 1 ?
-							      status :
-							      IBV_WC_WR_FLUSH_ERR));
+		assert_string_equal(
+			ibv_wc_status_str(wc.status),
+			ibv_wc_status_str(i == 1 ? status
+						 : IBV_WC_WR_FLUSH_ERR));
 		assert_int_equal(wc.qp_num, p->a.qp->qp_num);
 	}
 	assert_int_equal(state_of(&p->a), IBV_QPS_ERR);
@@ -83,8 +83,11 @@ static void local_fault(enum local what, enum ibv_wr_opcode opcode)
 static void local_memory(void **state)
 {
 	static const enum ibv_wr_opcode opcodes[] = {
-		IBV_WR_SEND,	  IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
-		IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
+		IBV_WR_SEND,
+		IBV_WR_RDMA_WRITE,
+		IBV_WR_RDMA_WRITE_WITH_IMM,
+		IBV_WR_RDMA_READ,
+		IBV_WR_ATOMIC_FETCH_AND_ADD,
 	};
 
 	(void)state;
@@ -721,8 +724,8 @@ static void uc_breaks_on_its_own_receive(void **state)
 		post_receive_sge(&p.b, &sge, 1);
 		post_simple(&p.a, IBV_WR_SEND, 8, &p.b);
 		expect_wc(p.a.cq, IBV_WC_SUCCESS);
-		expect_wc(p.b.cq, bad_key ? IBV_WC_LOC_PROT_ERR :
-					    IBV_WC_LOC_LEN_ERR);
+		expect_wc(p.b.cq,
+			  bad_key ? IBV_WC_LOC_PROT_ERR : IBV_WC_LOC_LEN_ERR);
 		assert_int_equal(state_of(&p.a), IBV_QPS_RTS);
 		assert_int_equal(state_of(&p.b), IBV_QPS_ERR);
 		pair_close(&p);

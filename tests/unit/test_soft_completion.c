@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Posting and completing on soft0: what the calls refuse, when places in a
+ * queue become free, flushing, draining, events, overrun, destroying.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include "tests/unit/soft_fixture.h"
+
+static int try_send(struct end *end, struct ibv_send_wr *wr,
+		    struct ibv_send_wr **bad)
+{
+	*bad = NULL;
+	return ibv_post_send(end->qp, wr, bad);
+}
+
+/* --- refused by the call -------------------------------------------------- */
+
+/* IBTA C10-96: an immediate error; nothing is queued. */
+static void send_before_rts(void **state)
+{
+	struct ibv_send_wr wr, *bad;
+	struct ibv_sge sge;
+	struct pair p;
+
+	(void)state;
+	pair_init(&p, IBV_QPT_RC);
+	pair_make(&p);
+	end_connect(&p, &p.b);
+	post_receive(&p.b, 0, 64, 1);
+	sge = sge_of(&p.a, 0, 8);
+	wr = send_wr(IBV_WR_SEND, &sge, &p.b, 0);
+	assert_int_equal(try_send(&p.a, &wr, &bad), EINVAL);
+	assert_ptr_equal(bad, &wr);
+	to_init(&p, &p.a);
+	assert_int_equal(try_send(&p.a, &wr, &bad), EINVAL);
+	to_rtr(&p, &p.a);
+	assert_int_equal(try_send(&p.a, &wr, &bad), EINVAL);
+	to_rts(&p, &p.a);
+	wr.wr_id = 44;
+	post(&p.a, &wr);
+	assert_int_equal(wait_wc(p.a.cq).wr_id, 44);
+	pair_close(&p);
+}
+
+static void receive_before_init(void **state)
+{
+	struct ibv_recv_wr wr = { .wr_id = 1 }, *bad = NULL;
+	struct pair p;
+
+	(void)state;
+	pair_init(&p, IBV_QPT_RC);
+	pair_make(&p);
+	assert_int_equal(ibv_post_recv(p.b.qp, &wr, &bad), EINVAL);
+	assert_ptr_equal(bad, &wr);
+	to_init(&p, &p.b);
+	post_receive(&p.b, 0, 8, 2);
+	to_rtr(&p, &p.b);
+	post_receive(&p.b, 0, 8, 3);
+	end_connect(&p, &p.a);
+	post_simple(&p.a, IBV_WR_SEND, 8, &p.b);
+	post_simple(&p.a, IBV_WR_SEND, 8, &p.b);
+	assert_int_equal(wait_wc(p.b.cq).wr_id, 2);
+	assert_int_equal(wait_wc(p.b.cq).wr_id, 3);
+	pair_close(&p);
+}
+
+static void refused_whole(struct pair *p, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+
+	assert_int_equal(try_send(&p->a, wr, &bad), EINVAL);
+	assert_ptr_equal(bad, wr);
+}
+
+static void send_wrs_that_are_refused(void **state)
+{
+	struct ibv_sge sge[5];
+	struct ibv_send_wr wr;
+	struct pair p;
+
+	(void)state;
+	pair_init(&p, IBV_QPT_RC);
+	pair_open(&p);
+	for (int i = 0; i < 5; i++)
+		sge[i] = sge_of(&p.a, 0, 8);
+	wr = send_wr(IBV_WR_SEND, sge, &p.b, 0);
+	wr.num_sge = 5; /* max_send_sge is 4 */
+	refused_whole(&p, &wr);
+	wr.num_sge = -1;
+	refused_whole(&p, &wr);
+	wr = send_wr(IBV_WR_SEND, sge, &p.b, 0);
+	wr.send_flags = IBV_SEND_INLINE;
+	sge[0].length = 4096; /* above any max_inline_data asked for */
+	refused_whole(&p, &wr);
+	sge[0].length = 8;
+	wr = send_wr(IBV_WR_RDMA_READ, sge, &p.b, 0);
+	wr.send_flags = IBV_SEND_INLINE;
+	refused_whole(&p, &wr);
+	wr = send_wr(IBV_WR_ATOMIC_FETCH_AND_ADD, sge, &p.b, 4);
+	refused_whole(&p, &wr); /* misaligned */
+	wr = send_wr(IBV_WR_ATOMIC_CMP_AND_SWP, sge, &p.b, 0);
+	sge[0].length = 7;
+	refused_whole(&p, &wr);
+	sge[0].length = 8;
+	assert_int_equal(ibv_post_send(p.a.qp, &wr, NULL), EINVAL);
+	/* And the QP took no harm. */
+	post(&p.a, &wr);
+	expect_wc(p.a.cq, IBV_WC_SUCCESS);
+	pair_close(&p);
+}
+
+static void opcodes_that_a_type_lacks(void **state)
+{
+	static const struct {
+		enum ibv_qp_type type;
+		enum ibv_wr_opcode opcode;
+	} lacks[] = {
+		{ IBV_QPT_UC, IBV_WR_RDMA_READ },
+		{ IBV_QPT_UC, IBV_WR_ATOMIC_CMP_AND_SWP },
+		{ IBV_QPT_UC, IBV_WR_ATOMIC_FETCH_AND_ADD },
+		{ IBV_QPT_UD, IBV_WR_RDMA_WRITE },
+		{ IBV_QPT_UD, IBV_WR_RDMA_WRITE_WITH_IMM },
+		{ IBV_QPT_UD, IBV_WR_RDMA_READ },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lacks) / sizeof(*lacks); i++) {
+		struct ibv_send_wr wr;
+		struct ibv_sge sge;
+		struct pair p;
+
+		pair_init(&p, lacks[i].type);
+		pair_open(&p);
+		sge = sge_of(&p.a, 0, 8);
+		wr = send_wr(lacks[i].opcode, &sge, &p.b, 0);
+		refused_whole(&p, &wr);
+		pair_close(&p);
+	}
+}
+
+/* The one that does not fit is named; those before it are posted. */
+static void full_queues(void **state)
+{
+	enum { MANY = 100 };
+	struct ibv_recv_wr recv[MANY] = { 0 }, *bad_recv = NULL;
+	struct ibv_send_wr send[MANY], *bad = NULL;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_sge sge;
+	struct pair p;
+
+	(void)state;
+	pair_init(&p, IBV_QPT_RC);
+	pair_open(&p);
+	assert_int_equal(ibv_query_qp(p.a.qp, &attr, IBV_QP_CAP, &init), 0);
+	assert_true(attr.cap.max_send_wr < MANY);
+	sge = sge_of(&p.a, 0, 8);
+	for (int i = 0; i < MANY; i++) {
+		send[i] = send_wr(IBV_WR_SEND, &sge, &p.b, 0);
+		send[i].next = i + 1 < MANY ? &send[i + 1] : NULL;
+		recv[i].next = i + 1 < MANY ? &recv[i + 1] : NULL;
+	}
+	assert_int_equal(try_send(&p.a, send, &bad), ENOMEM);
+	assert_ptr_equal(bad, &send[attr.cap.max_send_wr]);
+	assert_int_equal(ibv_post_recv(p.a.qp, recv, &bad_recv), ENOMEM);
+	assert_ptr_equal(bad_recv, &recv[attr.cap.max_recv_wr]);
+	to_state(&p.a, IBV_QPS_ERR);
+	for (uint32_t i = 0; i < attr.cap.max_send_wr + attr.cap.max_recv_wr;
+	     i++)
+		expect_wc(p.a.cq, IBV_WC_WR_FLUSH_ERR);
+	expect_empty(p.a.cq);
+	pair_close(&p);
+}
+
+/* --- places -------------------------------------------------------------- */
+
+static struct ibv_send_wr unsignaled(struct pair *p, struct ibv_sge *sge)
+{
+	*sge = sge_of(&p->a, 0, 8);
+	return send_wr(IBV_WR_RDMA_WRITE, sge, &p->b, 0);
+}
+
+/* The classic: nothing signaled, nothing polled, and the queue is full. */
+static void unsignaled_wrs_keep_their_places(void **state)
+{
+	struct ibv_send_wr wr, *bad;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_sge sge;
+	struct pair p;
+
+	(void)state;
+	pair_init(&p, IBV_QPT_RC);
+	p.signal_all = 0;
+	pair_open(&p);
+	assert_int_equal(ibv_query_qp(p.a.qp, &attr, IBV_QP_CAP, &init), 0);
+	wr = unsignaled(&p, &sge);
+	for (uint32_t i = 0; i + 1 < attr.cap.max_send_wr; i++)
+		post(&p.a, &wr);
+	wr.wr_id = 99;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	post(&p.a, &wr);
+	/* All may be done by now; no place is free until this one's CQE is. */
+	assert_int_equal(try_send(&p.a, &wr, &bad), ENOMEM);
+	assert_int_equal(wait_wc(p.a.cq).wr_id, 99);
+	expect_empty(p.a.cq);
+	wr = unsignaled(&p, &sge);
+	for (uint32_t i = 0; i < attr.cap.max_send_wr; i++)
+		post(&p.a, &wr);
+	assert_int_equal(try_send(&p.a, &wr, &bad), ENOMEM);
+	pair_close(&p);
+}
+
+static void unsignaled_wr_that_fails(void **state)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct pair p;
+
+	(void)state;
+	pair_init(&p, IBV_QPT_RC);
+	p.signal_all = 0;
+	pair_open(&p);
+	wr = unsignaled(&p, &sge);
+	post(&p.a, &wr);
+	wr.wr_id = 2;
+	wr.wr.rdma.rkey ^= 0xdead00;
+	post(&p.a, &wr);
+	wr.wr_id = 3;
+	post(&p.a, &wr);
+	assert_int_equal(wait_wc(p.a.cq).wr_id, 2);
+	expect_wc(p.a.cq, IBV_WC_WR_FLUSH_ERR);
+	pair_close(&p);
+}
+
+/* --- states --------------------------------------------------------------- */
+
+static void posts_in_err_flush_at_once(void **state)
+{
+	struct ibv_wc wc;
+	struct pair p;
+
+	(void)state;
+	pair_init(&p, IBV_QPT_RC);
+	pair_open(&p);
+	to_state(&p.a, IBV_QPS_ERR);
+	post_receive(&p.a, 0, 8, 5);
+	wc = wait_wc(p.a.cq);
+	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc.wr_id, 5);
+	post_simple(&p.a, IBV_WR_SEND, 8, &p.b);
+	wc = wait_wc(p.a.cq);
+	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc.wr_id, 1);
+	pair_close(&p);
+}
+
+static void reset_is_silent_and_the_qp_works_again(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	pair_init(&p, IBV_QPT_RC);
+	pair_open(&p);
+	post_simple(&p.a, IBV_WR_SEND, 8, &p.b); /* waits, RNR */
+	post_receive(&p.a, 0, 8, 5);
+	to_state(&p.a, IBV_QPS_RESET);
+	to_state(&p.b, IBV_QPS_RESET);
+	end_connect(&p, &p.a);
+	end_connect(&p, &p.b);
+	expect_empty(p.a.cq);
+	post_receive(&p.b, 0, 8, 6);
+	post_simple(&p.a, IBV_WR_SEND, 8, &p.b);
+	expect_wc(p.a.cq, IBV_WC_SUCCESS);
+	assert_int_equal(wait_wc(p.b.cq).wr_id, 6);
+	/* The receive of before is gone. */
+	post_simple(&p.b, IBV_WR_SEND, 8, &p.a);
+	post_receive(&p.a, 0, 8, 7);
+	assert_int_equal(wait_wc(p.a.cq).wr_id, 7);
+	pair_close(&p);
+}
+
+static int event_waiting(struct ibv_context *context)
+{
+	struct pollfd fd = { .fd = context->async_fd, .events = POLLIN };
+
+	return poll(&fd, 1, 0);
+}
+
+/*
+ * What was begun ends, what comes later waits; the event only if asked. The
+ * peer comes up late, so that there is something under way to drain.
+ */
+static void draining(void **state)
+{
+	(void)state;
+	for (int ask = 0; ask <= 1; ask++) {
+		struct ibv_qp_attr attr = {
+			.qp_state = IBV_QPS_SQD,
+			.en_sqd_async_notify = 1,
+		};
+		int mask = IBV_QP_STATE;
+		struct pair p;
+
+		if (ask)
+			mask |= IBV_QP_EN_SQD_ASYNC_NOTIFY;
+		pair_init(&p, IBV_QPT_RC);
+		p.a.attr.timeout = 12; /* 17 ms */
+		p.a.attr.retry_cnt = 7;
+		pair_make(&p);
+		end_connect(&p, &p.a);
+		post_simple(&p.a, IBV_WR_SEND, 8, &p.b);
+		while (query(&p.a).sq_psn == p.a.attr.sq_psn)
+			;
+		assert_int_equal(ibv_modify_qp(p.a.qp, &attr, mask), 0);
+		assert_int_equal(query(&p.a).sq_draining, 1);
+		post_simple(&p.a, IBV_WR_RDMA_WRITE, 8, &p.b);
+		to_init(&p, &p.b);
+		post_receive(&p.b, 0, 8, 1);
+		to_rtr(&p, &p.b);
+		while (query(&p.a).sq_draining)
+			;
+		if (ask)
+			assert_int_equal(wait_event(p.context),
+					 IBV_EVENT_SQ_DRAINED);
+		assert_int_equal(event_waiting(p.context), 0);
+		assert_int_equal(wait_wc(p.a.cq).opcode, IBV_WC_SEND);
+		expect_empty(p.a.cq);
+		to_state(&p.a, IBV_QPS_RTS);
+		assert_int_equal(wait_wc(p.a.cq).opcode, IBV_WC_RDMA_WRITE);
+		pair_close(&p);
+	}
+}
+
+static void an_idle_queue_is_drained_at_once(void **state)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_SQD,
+		.en_sqd_async_notify = 1,
+	};
+	struct pair p;
+
+	(void)state;
+	pair_init(&p, IBV_QPT_RC);
+	pair_open(&p);
+	assert_int_equal(
+		ibv_modify_qp(p.a.qp, &attr,
+			      IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY),
+		0);
+	assert_int_equal(query(&p.a).sq_draining, 0);
+	assert_int_equal(wait_event(p.context), IBV_EVENT_SQ_DRAINED);
+	to_state(&p.a, IBV_QPS_RTS);
+	pair_close(&p);
+}
+
+/* --- channel events ------------------------------------------------------- */
+
+static void open_with_channel(struct pair *p)
+{
+	int flags;
+
+	pair_init(p, IBV_QPT_RC);
+	p->channel = ibv_create_comp_channel(p->context);
+	assert_non_null(p->channel);
+	flags = fcntl(p->channel->fd, F_GETFL);
+	assert_int_equal(fcntl(p->channel->fd, F_SETFL, flags | O_NONBLOCK), 0);
+	pair_open(p);
+}
+
+static bool got_event(struct pair *p)
+{
+	struct ibv_cq *cq = NULL;
+	void *context;
+
+	if (ibv_get_cq_event(p->channel, &cq, &context)) {
+		assert_int_equal(errno, EAGAIN);
+		return false;
+	}
+	assert_ptr_equal(cq, p->b.cq);
+	ibv_ack_cq_events(cq, 1);
+	return true;
+}
+
+/* A message of which both sides have completed, so events are raised. */
+static void message(struct pair *p, unsigned int flags)
+{
+	struct ibv_sge sge = sge_of(&p->a, 0, 8);
+	struct ibv_send_wr wr = send_wr(IBV_WR_SEND, &sge, &p->b, 0);
+
+	wr.send_flags = flags;
+	post_receive(&p->b, 0, 64, 1);
+	post(&p->a, &wr);
+	expect_wc(p->a.cq, IBV_WC_SUCCESS);
+}
+
+static void one_arming_one_event(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	open_with_channel(&p);
+	message(&p, 0);
+	assert_false(got_event(&p)); /* not armed */
+	assert_int_equal(ibv_req_notify_cq(p.b.cq, 0), 0);
+	assert_false(got_event(&p)); /* none for a CQE that was there */
+	message(&p, 0);
+	assert_true(got_event(&p));
+	message(&p, 0);
+	assert_false(got_event(&p));
+	pair_close(&p);
+}
+
+static void solicited_events(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	open_with_channel(&p);
+	assert_int_equal(ibv_req_notify_cq(p.b.cq, 1), 0);
+	message(&p, 0);
+	assert_false(got_event(&p));
+	message(&p, IBV_SEND_SOLICITED);
+	assert_true(got_event(&p));
+	/* Armings add up: the wider one stays. */
+	assert_int_equal(ibv_req_notify_cq(p.b.cq, 0), 0);
+	assert_int_equal(ibv_req_notify_cq(p.b.cq, 1), 0);
+	message(&p, 0);
+	assert_true(got_event(&p));
+	/* A send's completion never counts. */
+	assert_int_equal(ibv_req_notify_cq(p.b.cq, 1), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(wait_wc(p.b.cq).opcode, IBV_WC_RECV);
+	post_simple(&p.b, IBV_WR_RDMA_WRITE, 8, &p.a);
+	expect_wc(p.b.cq, IBV_WC_SUCCESS);
+	assert_false(got_event(&p));
+	/* An error's does (IBTA). */
+	post_receive(&p.b, 0, 8, 1);
+	to_state(&p.b, IBV_QPS_ERR);
+	expect_wc(p.b.cq, IBV_WC_WR_FLUSH_ERR);
+	assert_true(got_event(&p));
+	pair_close(&p);
+}
+
+static void arming_without_a_channel(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	pair_init(&p, IBV_QPT_RC);
+	pair_open(&p);
+	assert_int_equal(ibv_req_notify_cq(p.b.cq, 0), 0);
+	message(&p, 0);
+	expect_wc(p.b.cq, IBV_WC_SUCCESS);
+	pair_close(&p);
+}
+
+/* --- overrun ---------------------------------------------------------------*/
+
+/* IBTA: one event, the CQ is dead, its QPs break; what it holds can be read. */
+static void overrun(void **state)
+{
+	struct pair p;
+	int fit;
+
+	(void)state;
+	pair_init(&p, IBV_QPT_RC);
+	p.cqe = 3;
+	pair_open(&p);
+	fit = p.a.cq->cqe;
+	assert_int_equal(fit, 3);
+	for (int i = 0; i <= fit; i++)
+		post_simple(&p.a, IBV_WR_RDMA_WRITE, 8, &p.b);
+	assert_int_equal(wait_event(p.context), IBV_EVENT_CQ_ERR);
+	assert_int_equal(wait_event(p.context), IBV_EVENT_QP_FATAL);
+	assert_int_equal(state_of(&p.a), IBV_QPS_ERR);
+	assert_int_equal(state_of(&p.b), IBV_QPS_RTS);
+	for (int i = 0; i < fit; i++)
+		expect_wc(p.a.cq, IBV_WC_SUCCESS);
+	/* Nothing comes any more, and no second event. */
+	post_simple(&p.a, IBV_WR_RDMA_WRITE, 8, &p.b);
+	post_simple(&p.b, IBV_WR_RDMA_WRITE, 8, &p.a);
+	expect_wc(p.b.cq, IBV_WC_RETRY_EXC_ERR);
+	expect_empty(p.a.cq);
+	assert_int_equal(event_waiting(p.context), 0);
+	pair_close(&p);
+}
+
+static void a_cq_holds_what_it_says(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	pair_init(&p, IBV_QPT_RC);
+	p.cqe = 3;
+	pair_open(&p);
+	for (int i = 0; i < 3; i++)
+		post_simple(&p.a, IBV_WR_RDMA_WRITE, 8, &p.b);
+	for (int i = 0; i < 3; i++)
+		expect_wc(p.a.cq, IBV_WC_SUCCESS);
+	assert_int_equal(event_waiting(p.context), 0);
+	pair_close(&p);
+}
+
+/* --- destroying ------------------------------------------------------------*/
+
+/* Section 1: WRs vanish, no completions; CQEs that are there stay. */
+static void destroy_with_work_pending(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	pair_init(&p, IBV_QPT_RC);
+	pair_open(&p);
+	post_simple(&p.a, IBV_WR_RDMA_WRITE, 8, &p.b);
+	post_simple(&p.a, IBV_WR_RDMA_READ, 8, &p.b);
+	post_simple(&p.a, IBV_WR_SEND, 8, &p.b); /* waits, RNR */
+	post_receive(&p.a, 0, 8, 2);
+	expect_wc(p.a.cq, IBV_WC_SUCCESS);
+	/* The READ's is in the CQ before the SEND has been tried. */
+	while (query(&p.a).sq_psn < ((p.a.attr.sq_psn + 2) & 0xffffff))
+		;
+	assert_int_equal(ibv_destroy_qp(p.a.qp), 0);
+	p.a.qp = NULL;
+	assert_int_equal(wait_wc(p.a.cq).opcode, IBV_WC_RDMA_READ);
+	expect_empty(p.a.cq);
+	pair_close(&p);
+}
+
+static void destroy_while_data_moves(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 50; i++) {
+		struct pair p;
+
+		pair_init(&p, IBV_QPT_RC);
+		pair_open(&p);
+		for (int j = 0; j < 8; j++)
+			post_simple(&p.a, IBV_WR_RDMA_WRITE, BUFFER, &p.b);
+		assert_int_equal(ibv_destroy_qp(i % 2 ? p.a.qp : p.b.qp), 0);
+		*(i % 2 ? &p.a.qp : &p.b.qp) = NULL;
+		pair_close(&p);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(send_before_rts),
+		cmocka_unit_test(receive_before_init),
+		cmocka_unit_test(send_wrs_that_are_refused),
+		cmocka_unit_test(opcodes_that_a_type_lacks),
+		cmocka_unit_test(full_queues),
+		cmocka_unit_test(unsignaled_wrs_keep_their_places),
+		cmocka_unit_test(unsignaled_wr_that_fails),
+		cmocka_unit_test(posts_in_err_flush_at_once),
+		cmocka_unit_test(reset_is_silent_and_the_qp_works_again),
+		cmocka_unit_test(draining),
+		cmocka_unit_test(an_idle_queue_is_drained_at_once),
+		cmocka_unit_test(one_arming_one_event),
+		cmocka_unit_test(solicited_events),
+		cmocka_unit_test(arming_without_a_channel),
+		cmocka_unit_test(overrun),
+		cmocka_unit_test(a_cq_holds_what_it_says),
+		cmocka_unit_test(destroy_with_work_pending),
+		cmocka_unit_test(destroy_while_data_moves),
+	};
+
+	return cmocka_run_group_tests_name("soft completion", tests, NULL,
+					   NULL);
+}
