@@ -53,6 +53,8 @@ static void names_and_guids_match(void **state)
 	assert_true(lesson_device_matches(device, text));
 	text[strlen(text) - 1] = '\0'; /* fifteen digits */
 	assert_false(lesson_device_matches(device, text));
+	snprintf(text, sizeof(text), "0%016" PRIx64, guid); /* 17 digits */
+	assert_false(lesson_device_matches(device, text));
 	snprintf(text, sizeof(text), "%016" PRIx64, guid ^ 1);
 	assert_false(lesson_device_matches(device, text));
 }
