@@ -9,15 +9,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "refused: EBUSY"; "ok". */
-static void verdict(const struct event *call, char *out, size_t size)
+/* The first completion in a call's answer that is no success: its status. */
+static int bad_status(const struct event *call)
 {
-	if (call->ok)
-		snprintf(out, size, "ok");
-	else if (call->err)
-		snprintf(out, size, "refused: %s", rules_errno_name(call->err));
-	else
-		snprintf(out, size, "failed");
+	for (int i = 0; i < call->out.count; i++) {
+		const struct event_field *field = &call->out.field[i];
+		if (strncmp(field->value, "IBV_WC_", 7) != 0 ||
+		    !strstr(field->name, "status"))
+			continue;
+		for (int status = 1; status < 32; status++)
+			if (!strcmp(rules_wc_status(status), field->value))
+				return status;
+	}
+	return 0;
+}
+
+/* "ok", "refused: EBUSY", "completed: WR_FLUSH_ERR"; gives its style. */
+static unsigned int verdict(const struct event *call, char *out, size_t size)
+{
+	int status = bad_status(call);
+
+	if (!call->ok) {
+		if (call->err)
+			snprintf(out, size, "refused: %s",
+				 rules_errno_name(call->err));
+		else
+			snprintf(out, size, "failed");
+		return STYLE_BOLD | STYLE_BAD;
+	}
+	if (status) {
+		snprintf(out, size, "completed: %s",
+			 rules_wc_status(status) + strlen("IBV_WC_"));
+		return STYLE_BOLD | STYLE_WARN;
+	}
+	snprintf(out, size, "ok");
+	return STYLE_GOOD;
 }
 
 int view_call_text(struct cells *cells, const struct cells_area *area, int row,
@@ -80,9 +106,9 @@ void view_last(struct cells *cells, const struct view_plan *plan,
 		return;
 	}
 	unsigned int style = call->ok ? 0 : STYLE_BOLD | STYLE_BAD;
-	verdict(call, answer, sizeof(answer));
+	unsigned int good = verdict(call, answer, sizeof(answer));
 	/* On a narrow screen the answer itself must do. */
-	if (area->columns < 60 && !call->ok)
+	if (area->columns < 60 && strcmp(answer, "ok") != 0)
 		answer[0] = '\0';
 	struct cells_area room = *area;
 	room.columns -= cells_width(answer) + 3;
@@ -91,7 +117,7 @@ void view_last(struct cells *cells, const struct view_plan *plan,
 	column += view_call_text(cells, &room, 0, column, style, call);
 	draw_place(cells, &room, column, call);
 	cells_text(cells, area, 0, area->columns - cells_width(answer) - 1,
-		   call->ok ? STYLE_GOOD : STYLE_BOLD | STYLE_BAD, answer);
+		   good, answer);
 }
 
 const char *view_hint(const struct model *model)
@@ -102,16 +128,8 @@ const char *view_hint(const struct model *model)
 		return NULL;
 	if (!call->ok)
 		return rules_hint(call->call, call->err);
-	for (int i = 0; i < call->out.count; i++) {
-		const struct event_field *field = &call->out.field[i];
-		if (strncmp(field->value, "IBV_WC_", 7) != 0 ||
-		    !strstr(field->name, "status"))
-			continue;
-		for (int status = 1; status < 32; status++)
-			if (!strcmp(rules_wc_status(status), field->value))
-				return rules_wc_hint(status);
-	}
-	return NULL;
+	int status = bad_status(call);
+	return status ? rules_wc_hint(status) : NULL;
 }
 
 static void draw_next(struct cells *cells, const struct cells_area *area,

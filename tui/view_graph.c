@@ -52,18 +52,51 @@ static unsigned int node_style(const struct model *model,
 	return style;
 }
 
+/* The box that a node is drawn in, or NULL. */
+static const struct layout_box *box_of(const struct layout *layout,
+				       const struct model *model,
+				       const struct graph_node *node)
+{
+	uint32_t box =
+		node ? layout->box_of[node - model->graph->node] : UINT32_MAX;
+
+	return box == UINT32_MAX ? NULL : &layout->box[box];
+}
+
 static void draw_box(struct cells *cells, const struct cells_area *area,
 		     int top, const struct model *model,
 		     const struct layout_box *box)
 {
-	const struct graph_node *node = &model->graph->node[box->node];
-	unsigned int style = node_style(model, node);
-	int row = box->row - top;
+	unsigned int style = node_style(model, &model->graph->node[box->node]);
 
-	cells_text(cells, area, row, box->column, style, box->label);
-	if (box->count == 1 && is_next(model, node))
-		cells_text(cells, area, row, box->column, style | STYLE_BOLD,
+	cells_text(cells, area, box->row - top, box->column, style, box->label);
+}
+
+/* What the next call is given, also where one box stands for many. */
+static void mark_next(struct cells *cells, const struct cells_area *area,
+		      int top, const struct model *model,
+		      const struct layout *layout)
+{
+	const struct event *next = model_next(model);
+
+	for (int i = 0; next && i < next->args.count; i++) {
+		const char *id = next->args.field[i].value;
+		const struct graph_node *node =
+			rules_object_of_id(id) == RULES_NONE
+				? NULL
+				: graph_find(model->graph, id);
+		const struct layout_box *box =
+			node && is_next(model, node)
+				? box_of(layout, model, node)
+				: NULL;
+		if (!box)
+			continue;
+		cells_text(cells, area, box->row - top, box->column, STYLE_BOLD,
 			   ">");
+		cells_style(cells, area, box->row - top, box->column,
+			    cells_width(box->label),
+			    STYLE_UNDERLINE | STYLE_ACCENT);
+	}
 }
 
 /* The first row to draw so that the selected object is seen. */
@@ -112,15 +145,17 @@ static void draw_boxes(struct cells *cells, const struct cells_area *area,
 			   "no memory to draw the graph");
 		return;
 	}
-	if (node) {
-		uint32_t box = layout.box_of[node - model->graph->node];
-		if (box != UINT32_MAX)
-			selected = layout.box[box].row;
-	}
+	const struct layout_box *box = box_of(&layout, model, node);
+	if (box)
+		selected = box->row;
 	int top = graph_top(model, area->rows, layout.rows, selected);
 	draw_lines(cells, area, top, &layout);
 	for (int i = 0; i < layout.boxes; i++)
 		draw_box(cells, area, top, model, &layout.box[i]);
+	mark_next(cells, area, top, model, &layout);
+	if (box)
+		cells_style(cells, area, box->row - top, box->column,
+			    cells_width(box->label), STYLE_REVERSE);
 	layout_free(&layout);
 }
 
