@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts: opening and closing the device, and what fork() does to it.
+ * Contexts: opening and closing the device.
  */
 #include "common/soft/object.h"
 
@@ -10,38 +10,6 @@
 #include <unistd.h>
 
 #include "common/soft/events.h"
-
-pthread_mutex_t soft_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void before_fork(void)
-{
-	pthread_mutex_lock(&soft_lock);
-	soft_objects_lock();
-}
-
-static void after_fork_parent(void)
-{
-	soft_objects_unlock();
-	pthread_mutex_unlock(&soft_lock);
-}
-
-/*
- * The child has none of the parent's objects: the engine's thread is not
- * there, and their locks may be held for ever. It opens the device anew.
- */
-static void after_fork_child(void)
-{
-	pthread_mutex_init(&soft_lock, NULL);
-	soft_objects_forget();
-	soft_mrs_forget();
-	soft_qps_forget();
-	soft_engine_after_fork();
-}
-
-static void watch_forks(void)
-{
-	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
-}
 
 static void fill(struct verbs_context *vctx)
 {
@@ -89,11 +57,9 @@ static void free_context(struct soft_context *soft)
 
 static struct ibv_context *open_soft(void)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct soft_context *soft;
 	int err;
 
-	pthread_once(&once, watch_forks);
 	soft = calloc(1, sizeof(*soft));
 	if (!soft)
 		return NULL;
@@ -107,6 +73,8 @@ static struct ibv_context *open_soft(void)
 	soft_enter();
 	err = soft_object_add(&soft->object, SOFT_CONTEXT, &soft->vctx.context,
 			      soft);
+	if (!err)
+		soft_context_opened(soft);
 	soft_leave();
 	if (err) {
 		free_context(soft);
@@ -170,6 +138,7 @@ SOFT_EXPORT int ibv_close_device(struct ibv_context *context)
 	soft = soft_context_of(found);
 	abandon_all(soft);
 	soft_object_remove(&soft->object);
+	soft_context_closed(soft);
 	soft_leave();
 	free_context(soft);
 	soft_engine_rest();

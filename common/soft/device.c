@@ -30,8 +30,7 @@ struct list {
 	struct ibv_device *devices[];
 };
 
-static pthread_mutex_t lists_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct list *lists;
+static struct list *lists; /* under soft_lock */
 
 SOFT_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 {
@@ -58,10 +57,10 @@ SOFT_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 	list->devices[count + 1] = NULL;
 	if (num_devices)
 		*num_devices = count + 1;
-	pthread_mutex_lock(&lists_lock);
+	soft_enter();
 	list->next = lists;
 	lists = list;
-	pthread_mutex_unlock(&lists_lock);
+	soft_leave();
 	return list->devices;
 }
 
@@ -72,13 +71,13 @@ SOFT_EXPORT void ibv_free_device_list(struct ibv_device **devices)
 
 	if (!devices)
 		return;
-	pthread_mutex_lock(&lists_lock);
+	soft_enter();
 	while (*place && (*place)->devices != devices)
 		place = &(*place)->next;
 	list = *place;
 	if (list)
 		*place = list->next;
-	pthread_mutex_unlock(&lists_lock);
+	soft_leave();
 	if (!list) {
 		soft_diagnose("ibv_free_device_list: %p is no list of "
 			      "ibv_get_device_list(), or was freed before",
@@ -121,8 +120,9 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length)
 	return hash;
 }
 
-/* A number of this machine and user, the same at every run. */
-static uint64_t identity(void)
+static uint64_t identity; /* of this machine and user, at every run */
+
+static void read_identity(void)
 {
 	uint64_t hash = hash_bytes(UINT64_C(0xCBF29CE484222325), "soft0", 5);
 	char id[64] = "";
@@ -137,12 +137,20 @@ static uint64_t identity(void)
 	if (!length && !gethostname(id, sizeof(id)))
 		length = sizeof(id);
 	hash = hash_bytes(hash, id, length);
-	return hash_bytes(hash, &user, sizeof(user));
+	identity = hash_bytes(hash, &user, sizeof(user));
+}
+
+static uint64_t get_identity(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_identity);
+	return identity;
 }
 
 __be64 soft_guid(void)
 {
-	uint64_t guid = identity();
+	uint64_t guid = get_identity();
 
 	/* An EUI-64 that is locally administered and of one station. */
 	guid &= ~(UINT64_C(3) << 56);
@@ -153,7 +161,7 @@ __be64 soft_guid(void)
 union ibv_gid soft_gid(void)
 {
 	union ibv_gid gid = { .raw = { [10] = 0xff, [11] = 0xff, [12] = 127 } };
-	uint64_t number = identity();
+	uint64_t number = get_identity();
 
 	/* A loopback address of our own; 127.0.x.x is for others. */
 	gid.raw[13] = (number >> 16) % 254 + 1;

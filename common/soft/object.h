@@ -90,6 +90,10 @@ void soft_objects_lock(void);
 void soft_objects_unlock(void);
 void soft_objects_forget(void);
 
+/* The open contexts, for fork() (fork.c); under soft_lock. */
+void soft_context_opened(struct soft_context *soft);
+void soft_context_closed(struct soft_context *soft);
+
 /* MRs by key, QPs by number (mr.c, qp.c); under soft_lock. */
 void soft_mrs_forget(void);
 void soft_qps_forget(void);

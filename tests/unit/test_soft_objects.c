@@ -209,10 +209,13 @@ static int in_the_child(struct world *parents)
 {
 	struct world world;
 	void *state = &world;
+	struct ibv_wc wc;
 	struct ibv_qp *qp;
 
 	if (ibv_dealloc_pd(parents->pd) != ENOENT)
 		return 1;
+	if (ibv_poll_cq(parents->cq, 1, &wc) >= 0)
+		return 3;
 	make_world(&state);
 	qp = make_qp(state, IBV_QPT_RC);
 	if (!qp || ibv_destroy_qp(qp))
