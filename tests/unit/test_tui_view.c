@@ -317,6 +317,51 @@ static void frames_of_questions(void **state)
 	done(f);
 }
 
+/* The style of the first cell of the one place where `text` stands. */
+static unsigned int style_of(struct model *model, const char *text)
+{
+	struct cells *cells = cells_new(24, 80);
+	size_t length = strlen(text);
+	unsigned int style = 0;
+	int found = 0;
+
+	assert_non_null(cells);
+	view_draw(cells, model);
+	for (int i = 0; i + (int)length <= 24 * 80; i++) {
+		size_t same = 0;
+		while (same < length &&
+		       cells->cell[i + (int)same].ch == text[same])
+			same++;
+		if (same < length)
+			continue;
+		style = cells->cell[i].style;
+		found++;
+	}
+	if (found != 1)
+		fail_msg("\"%s\" stands %d times", text, found);
+	cells_free(cells);
+	return style;
+}
+
+static void styles_follow_the_marks(void **state)
+{
+	struct fixture *f = stopped_at(BORN_QP);
+
+	(void)state;
+	strcpy(f->model.selected, "mr0");
+	assert_int_equal(style_of(&f->model, "(qp0 R"), STYLE_BOLD | STYLE_GOOD);
+	assert_int_equal(style_of(&f->model, "[mr0"), STYLE_REVERSE);
+	assert_int_equal(style_of(&f->model, "[pd0"), 0);
+	done(f);
+	f = stopped_at(REFUSED_PD);
+	assert_true(style_of(&f->model, "refused: EBUSY") & STYLE_BAD);
+	assert_true(style_of(&f->model, ">qp0 R") & STYLE_BOLD);
+	done(f);
+	f = stopped_at(GHOST_QP);
+	assert_int_equal(style_of(&f->model, "(qp0 R"), STYLE_DIM);
+	done(f);
+}
+
 static void small_screens_ask_for_more(void **state)
 {
 	struct fixture *f = stopped_at(NEXT_QP);
@@ -438,6 +483,7 @@ int main(void)
 		cmocka_unit_test(frame_of_the_past),
 		cmocka_unit_test(frame_of_a_crash),
 		cmocka_unit_test(frames_of_questions),
+		cmocka_unit_test(styles_follow_the_marks),
 		cmocka_unit_test(small_screens_ask_for_more),
 		cmocka_unit_test(words_are_those_of_the_step),
 		cmocka_unit_test(every_size_draws),
