@@ -74,23 +74,9 @@ static void seek(struct model *model, size_t at)
 static size_t stop_behind(const struct model *model, size_t index)
 {
 	for (size_t i = 0; i < model->stops; i++)
-		if (model->stop[i] > index + 1)
+		if (model->stop[i] > index)
 			return model->stop[i];
 	return model->session->events;
-}
-
-static bool is_sought(const struct event *event, int key, const char *verb)
-{
-	switch (key) {
-	case 'm':
-		return event->kind == EVENT_MARK;
-	case 'f':
-		return event->kind == EVENT_RET && !event->ok;
-	case 'b':
-		return event->kind == EVENT_ENTER && !strcmp(event->call, verb);
-	default:
-		return false;
-	}
 }
 
 /* The verb that b runs to: the next call's, else the last one's. */
@@ -105,17 +91,45 @@ static const char *this_verb(const struct model *model)
 		     : NULL;
 }
 
+/* Where m, f or b stop in the history; the present when they do not. */
+static size_t place_in_past(const struct model *model, int key,
+			    const char *verb)
+{
+	const struct session *session = model->session;
+
+	for (size_t i = model->at; key == 'f' && i < session->events; i++)
+		if (session->event[i]->kind == EVENT_RET &&
+		    !session->event[i]->ok)
+			return stop_behind(model, i);
+	for (size_t i = 0; key != 'f' && i < model->stops; i++) {
+		const struct event *event =
+			model_stop_event(model, model->stop[i]);
+
+		if (model->stop[i] <= model->at || !event)
+			continue;
+		if (key == 'm' ? event->kind == EVENT_MARK
+			       : key == 'b' && event->kind == EVENT_ENTER &&
+					 !strcmp(event->call, verb))
+			return model->stop[i];
+	}
+	return session->events;
+}
+
 /* m, f, b, c in the past: on to that place in what has happened. */
 static void run_in_past(struct model *model, int key, const char *verb)
 {
-	for (size_t i = model->at; i < model->session->events; i++) {
-		if (!is_sought(model->session->event[i], key, verb))
-			continue;
-		seek(model, key == 'f' ? stop_behind(model, i) : i + 1);
+	/* The verb may be borrowed from what the search changes. */
+	char name[80];
+
+	snprintf(name, sizeof(name), "%s", verb ? verb : "");
+	seek(model, place_in_past(model, key, name));
+	if (!model_present(model))
 		return;
-	}
-	seek(model, model->session->events);
-	keys_say(model, "this is the present; %c runs on from here", key);
+	if (has_ended(model))
+		keys_say(model, "this is the end of the history");
+	else
+		keys_say(model, "this is the present; %c runs on from here",
+			 key);
 }
 
 /* --- running ----------------------------------------------------------------

@@ -144,6 +144,7 @@ static int take_in(struct model *model, size_t index)
 {
 	struct model_private *own = model->private;
 	const struct event *event = model->session->event[index];
+	size_t stop = index + 1;
 	bool is_stop = false;
 	int err = 0;
 
@@ -156,7 +157,11 @@ static int take_in(struct model *model, size_t index)
 		is_stop = true;
 		break;
 	case EVENT_RET:
-		is_stop = !close_enter(model, event);
+		/* Run past without a word before: it stood before this. */
+		if (!close_enter(model, event)) {
+			is_stop = true;
+			stop = index;
+		}
 		err = append(&model->call, &model->calls, &own->call_room,
 			     index);
 		break;
@@ -166,9 +171,11 @@ static int take_in(struct model *model, size_t index)
 	default:
 		break;
 	}
+	if (model->stops && model->stop[model->stops - 1] >= stop)
+		is_stop = false;
 	if (is_stop && !err)
 		err = append(&model->stop, &model->stops, &own->stop_room,
-			     index + 1);
+			     stop);
 	return err;
 }
 
@@ -323,21 +330,52 @@ const struct event *model_event(const struct model *model)
 		       : NULL;
 }
 
+/* A call that ran past without an enter, as the enter it would have had. */
+static const struct event *unspoken_enter(const struct model *model,
+					  const struct event *ret)
+{
+	struct model_private *own = model->private;
+
+	own->enter = (struct event){
+		.kind = EVENT_ENTER,
+		.seq = ret->seq,
+		.tid = ret->tid,
+		.call = ret->call,
+		.args = ret->args,
+		.file = ret->file,
+		.line = ret->line,
+		.func = ret->func,
+	};
+	return &own->enter;
+}
+
+const struct event *model_stop_event(const struct model *model, size_t at)
+{
+	const struct model_private *own = model->private;
+	const struct event *event;
+
+	if (at) {
+		event = model->session->event[at - 1];
+		if (event->kind == EVENT_ENTER || event->kind == EVENT_MARK)
+			return event;
+	}
+	if (at == own->known)
+		return NULL;
+	event = model->session->event[at];
+	return event->kind == EVENT_RET ? unspoken_enter(model, event) : NULL;
+}
+
 const struct event *model_next(const struct model *model)
 {
 	const struct model_private *own = model->private;
-	const struct event *event = model_event(model);
 
-	if (!event)
+	if (!model->session)
 		return NULL;
-	if (model_present(model)) {
-		if (model->session->stopped_at)
-			return model->session->stopped_at;
-		if (own->opens)
-			return model->session->event[own->open[own->opens - 1]];
-	}
-	return event->kind == EVENT_ENTER || event->kind == EVENT_MARK ? event
-								       : NULL;
+	if (model_present(model) && model->session->stopped_at)
+		return model->session->stopped_at;
+	if (model_present(model) && own->opens)
+		return model->session->event[own->open[own->opens - 1]];
+	return model_stop_event(model, model->at);
 }
 
 unsigned long model_ghosts_from(const struct model *model)

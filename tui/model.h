@@ -65,9 +65,9 @@ struct model {
 	struct graph *graph;
 	/*
 	 * The places of the history that [ and ] visit, as values of `at`,
-	 * ascending: after an enter (standing before that call), after a mark,
-	 * after a ret that had no enter. The present is one more when it is
-	 * none of them.
+	 * ascending: before a call (after its enter; before the ret of one
+	 * that had no enter) and at a mark. The present is one more when it
+	 * is none of them.
 	 */
 	size_t *stop;
 	size_t stops;
@@ -178,6 +178,12 @@ const struct event *model_event(const struct model *model);
  * without its ret, or a mark just reached; NULL when none is known.
  */
 const struct event *model_next(const struct model *model);
+
+/*
+ * The same for any stop. Of a call that had no enter one is made up, which
+ * stays until the next call of these functions.
+ */
+const struct event *model_stop_event(const struct model *model, size_t at);
 
 /* The id of the step that the shown place lies in; NULL before the first. */
 const char *model_step_id(const struct model *model);

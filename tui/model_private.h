@@ -18,6 +18,7 @@ struct model_private {
 	/* Enters without their rets: indexes of events, oldest first. */
 	size_t open[MODEL_OPEN_MAX];
 	int opens;
+	struct event enter;  /* of model_stop_event(); its texts are borrowed */
 	unsigned long notes; /* session->notes_ever as of the last update */
 };
 
