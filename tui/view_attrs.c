@@ -53,6 +53,29 @@ static const struct event *call_of(const struct model *model, unsigned long seq)
 	return NULL;
 }
 
+/* How many live objects were made in a context, at whatever remove. */
+static uint32_t alive_in(const struct graph *graph,
+			 const struct graph_node *context)
+{
+	uint32_t alive = 0;
+
+	for (uint32_t i = 0; i < graph->nodes; i++) {
+		const struct graph_node *node = &graph->node[i];
+		if (node->state != GRAPH_LIVE || node == context)
+			continue;
+		/* Parents are older, so that this ends. */
+		for (uint32_t at = i; graph->node[at].parents > 0 &&
+				      graph->node[at].parent[0] < at;) {
+			at = graph->node[at].parent[0];
+			if (&graph->node[at] == context) {
+				alive++;
+				break;
+			}
+		}
+	}
+	return alive;
+}
+
 static void add_state(struct rows *rows, const struct graph_node *node)
 {
 	char text[96];
@@ -74,6 +97,12 @@ static void add_state(struct rows *rows, const struct graph_node *node)
 		return;
 	default:
 		break;
+	}
+	if (node->type == RULES_CONTEXT) {
+		snprintf(text, sizeof(text), "%u",
+			 alive_in(rows->model->graph, node));
+		add(rows, "alive in it", 0, text, NULL);
+		return;
 	}
 	char *holders = graph_holders(rows->model->graph, node, 8);
 	if (node->dependents > 0)
@@ -100,7 +129,7 @@ static void destroy_word(const struct graph_node *node, char *out, size_t size)
 
 static void add_destroy(struct rows *rows, const struct graph_node *node)
 {
-	char word[48], text[64];
+	char word[48];
 
 	if (node->state != GRAPH_LIVE)
 		return;
@@ -109,13 +138,11 @@ static void add_destroy(struct rows *rows, const struct graph_node *node)
 	if (err)
 		add(rows, word, STYLE_BOLD | STYLE_WARN, rules_errno_name(err),
 		    NULL);
-	else if (node->dependents > 0) {
-		snprintf(text, sizeof(text), "0, and %u would leak",
-			 node->dependents);
-		add(rows, word, STYLE_WARN, text, NULL);
-	} else {
+	else if (node->type == RULES_CONTEXT &&
+		 alive_in(rows->model->graph, node) > 0)
+		add(rows, word, STYLE_WARN, "0, and they leak", NULL);
+	else
 		add(rows, word, 0, "0, done", NULL);
-	}
 }
 
 /*

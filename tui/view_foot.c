@@ -24,11 +24,9 @@ static int bad_status(const struct event *call)
 	return 0;
 }
 
-/* "ok", "refused: EBUSY", "completed: WR_FLUSH_ERR"; gives its style. */
+/* "ok", "refused: EBUSY", "bad completion"; gives its style. */
 static unsigned int verdict(const struct event *call, char *out, size_t size)
 {
-	int status = bad_status(call);
-
 	if (!call->ok) {
 		if (call->err)
 			snprintf(out, size, "refused: %s",
@@ -37,9 +35,8 @@ static unsigned int verdict(const struct event *call, char *out, size_t size)
 			snprintf(out, size, "failed");
 		return STYLE_BOLD | STYLE_BAD;
 	}
-	if (status) {
-		snprintf(out, size, "completed: %s",
-			 rules_wc_status(status) + strlen("IBV_WC_"));
+	if (bad_status(call)) {
+		snprintf(out, size, "bad completion");
 		return STYLE_BOLD | STYLE_WARN;
 	}
 	snprintf(out, size, "ok");

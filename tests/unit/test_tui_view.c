@@ -349,7 +349,8 @@ static void styles_follow_the_marks(void **state)
 
 	(void)state;
 	strcpy(f->model.selected, "mr0");
-	assert_int_equal(style_of(&f->model, "(qp0 R"), STYLE_BOLD | STYLE_GOOD);
+	assert_int_equal(style_of(&f->model, "(qp0 R"),
+			 STYLE_BOLD | STYLE_GOOD);
 	assert_int_equal(style_of(&f->model, "[mr0"), STYLE_REVERSE);
 	assert_int_equal(style_of(&f->model, "[pd0"), 0);
 	done(f);
@@ -359,6 +360,26 @@ static void styles_follow_the_marks(void **state)
 	done(f);
 	f = stopped_at(GHOST_QP);
 	assert_int_equal(style_of(&f->model, "(qp0 R"), STYLE_DIM);
+	done(f);
+}
+
+/* What destroying would be answered is the graph's word, not the view's. */
+static void attributes_say_who_holds(void **state)
+{
+	struct fixture *f = stopped_at(REFUSED_PD);
+	char *text;
+
+	(void)state;
+	strcpy(f->model.selected, "pd0");
+	text = frame(&f->model, 80, 24, true);
+	assert_non_null(strstr(text, "held by      mr0, qp0"));
+	assert_non_null(strstr(text, "dealloc now  EBUSY"));
+	free(text);
+	strcpy(f->model.selected, "ctx0");
+	text = frame(&f->model, 80, 24, true);
+	assert_non_null(strstr(text, "alive in it  4"));
+	assert_non_null(strstr(text, "close now    0, and they leak"));
+	free(text);
 	done(f);
 }
 
@@ -484,6 +505,7 @@ int main(void)
 		cmocka_unit_test(frame_of_a_crash),
 		cmocka_unit_test(frames_of_questions),
 		cmocka_unit_test(styles_follow_the_marks),
+		cmocka_unit_test(attributes_say_who_holds),
 		cmocka_unit_test(small_screens_ask_for_more),
 		cmocka_unit_test(words_are_those_of_the_step),
 		cmocka_unit_test(every_size_draws),
