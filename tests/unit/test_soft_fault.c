@@ -40,6 +40,12 @@ static void expect_break(struct pair *p, struct ibv_send_wr *first,
 	assert_int_equal(state_of(&p->a), IBV_QPS_ERR);
 }
 
+/* As good as unmapped; but nothing else comes to lie at its address. */
+static void take_away(void *page)
+{
+	assert_int_equal(mprotect(page, 4096, PROT_NONE), 0);
+}
+
 /* --- the requester's own memory ------------------------------------------ */
 
 enum local { KEY, OUTSIDE, OTHER_PD, DEREGISTERED, UNMAPPED };
@@ -67,14 +73,13 @@ static void local_fault(enum local what, enum ibv_wr_opcode opcode)
 	if (what == DEREGISTERED)
 		assert_int_equal(ibv_dereg_mr(mr), 0);
 	if (what == UNMAPPED)
-		munmap(page, 4096);
+		take_away(page);
 	wr = send_wr(opcode, &sge, &p.b, 0);
 	expect_break(&p, &wr, IBV_WC_LOC_PROT_ERR);
 	/* Nobody told the other side. */
 	assert_int_equal(state_of(&p.b), IBV_QPS_RTS);
 	expect_empty(p.b.cq);
-	if (what != UNMAPPED)
-		munmap(page, 4096);
+	munmap(page, 4096);
 	if (what != DEREGISTERED)
 		assert_int_equal(ibv_dereg_mr(mr), 0);
 	pair_close(&p);
@@ -260,8 +265,9 @@ static void receive_that_was_unmapped(void **state)
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	mr = ibv_reg_mr(p.b.pd, page, 4096, ALL_ACCESS);
 	sge = (struct ibv_sge){ (uintptr_t)page, 64, mr->lkey };
-	munmap(page, 4096);
+	take_away(page);
 	receive_fault(&sge, &p, 8, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR);
+	munmap(page, 4096);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	pair_close(&p);
 }
@@ -345,12 +351,13 @@ static void remote_memory_that_was_unmapped(void **state)
 		page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		mr = ibv_reg_mr(p.b.pd, page, 4096, ALL_ACCESS);
-		munmap(page, 4096);
+		take_away(page);
 		sge = sge_of(&p.a, 0, 8);
 		wr = send_wr(remote_opcodes[i], &sge, &p.b, 0);
 		remote_target(&wr, (uintptr_t)page, mr->rkey);
 		expect_break(&p, &wr, IBV_WC_REM_OP_ERR);
 		assert_int_equal(state_of(&p.b), IBV_QPS_ERR);
+		munmap(page, 4096);
 		assert_int_equal(ibv_dereg_mr(mr), 0);
 		pair_close(&p);
 	}
