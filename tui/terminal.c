@@ -240,6 +240,12 @@ void terminal_close(void)
 {
 	if (!terminal.open)
 		return;
+	if (!capability("rmcup")) {
+		/* The screen stays: the prompt gets its last row. */
+		move(LINES - 1, 0);
+		clrtoeol();
+		refresh();
+	}
 	endwin();
 	terminal.open = 0;
 	for (size_t i = 0; i < sizeof(ending_signals) / sizeof(int); i++)
