@@ -63,34 +63,38 @@ static void destroy_end(struct end *end)
 
 /* --- creation --- */
 
-/* A QP that may be refused: made or not, said, and destroyed. */
-static bool try_qp(struct ibv_pd *pd, struct ibv_qp_init_attr init,
-		   const char *what, int value)
+/* A QP that may be refused: made and destroyed, 0, or the errno. */
+static int try_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
-	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+	struct ibv_qp *qp;
 
-	if (!qp) {
-		say("  %s %d: %s", what, value, errno_text(lesson_errno()));
-		return false;
-	}
-	say("  %s %d: made, with inline %u", what, value,
-	    init.cap.max_inline_data);
+	errno = 0;
+	qp = ibv_create_qp(pd, init);
+	if (!qp)
+		return lesson_errno();
 	if (ibv_destroy_qp(qp))
-		report(errno, "ibv_destroy_qp(%s %d)", what, value);
-	return true;
+		report(errno, "ibv_destroy_qp(tried one)");
+	return 0;
 }
 
 /* No attribute tells the types a device has: asking for one does. */
 static void try_types(struct ibv_pd *pd, struct ibv_qp_init_attr init)
 {
-	init.qp_type = IBV_QPT_RC;
-	try_qp(pd, init, "IBV_QPT_RC", init.qp_type);
-	init.qp_type = IBV_QPT_UC;
-	try_qp(pd, init, "IBV_QPT_UC", init.qp_type);
-	init.qp_type = IBV_QPT_UD;
-	try_qp(pd, init, "IBV_QPT_UD", init.qp_type);
-	init.qp_type = IBV_QPT_RAW_PACKET;
-	try_qp(pd, init, "IBV_QPT_RAW_PACKET", init.qp_type);
+	static const struct {
+		enum ibv_qp_type type;
+		const char *name;
+	} types[] = { { IBV_QPT_RC, "RC" },
+		      { IBV_QPT_UC, "UC" },
+		      { IBV_QPT_UD, "UD" },
+		      { IBV_QPT_RAW_PACKET, "RAW_PACKET" } };
+	int i, err;
+
+	for (i = 0; i < 4; i++) {
+		init.qp_type = types[i].type;
+		err = try_qp(pd, &init);
+		say("  IBV_QPT_%-10s  %s", types[i].name,
+		    err ? errno_text(err) : "made");
+	}
 }
 
 static void refuse_qp(struct ibv_pd *pd, struct ibv_qp_init_attr init)
@@ -124,12 +128,17 @@ static void find_culprit(const struct ibv_qp_cap *cap,
 /* Nor does one tell how much goes inline: halve until it works. */
 static void find_inline(struct ibv_pd *pd, struct ibv_qp_init_attr init)
 {
-	uint32_t bytes = 64 * 1024;
+	int bytes, err;
 
-	do {
-		bytes /= 2;
+	for (bytes = 32 * 1024, err = EINVAL; err && bytes; bytes /= 2) {
 		init.cap.max_inline_data = bytes;
-	} while (!try_qp(pd, init, "inline", bytes) && bytes);
+		err = try_qp(pd, &init);
+		say("  inline %5d: %s", bytes,
+		    err ? errno_text(err) : "made");
+	}
+	if (!err)
+		say("  and got max_inline_data %u",
+		    init.cap.max_inline_data);
 }
 
 /* --- the way to RTS --- */
@@ -441,7 +450,11 @@ int main(int argc, char **argv)
 
 	step("corrected");
 	wish.cap.max_send_wr = DEPTH;
-	try_qp(pd, wish, "max_send_wr", DEPTH);
+	err = try_qp(pd, &wish);
+	if (err)
+		report(err, "ibv_create_qp(max_send_wr=%d)", DEPTH);
+	else
+		say("  with max_send_wr %d: made", DEPTH);
 
 	step("sge");
 	wish.cap.max_recv_sge = has.max_sge + 1;
