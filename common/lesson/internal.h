@@ -44,6 +44,10 @@ void lesson_print_section(const struct words_section *section);
 /* The chapter's title and introduction, when nobody steps. */
 void lesson_print_opening(void);
 
+/* Is there a chapter in this language? Without words, any will do. */
+bool lesson_has_lang(const char *lang);
+void lesson_print_langs(void); /* to stderr, in one line */
+
 bool lesson_has_stepper(void); /* somebody filled verbs_mark() */
 
 /* --list-steps, and the check of --from. */

@@ -59,7 +59,7 @@ static const struct argp_option options[] = {
 	{ .name = "lang",
 	  .key = OPTION_LANG,
 	  .arg = "LANG",
-	  .doc = "the language of the words, where they are there" },
+	  .doc = "the language of the words (en)" },
 	{ .name = "help", .key = OPTION_HELP, .doc = "print this and end" },
 	{ .name = "version",
 	  .key = OPTION_VERSION,
@@ -171,6 +171,16 @@ static void parse_options(int argc, char **argv)
 		exit(2);
 }
 
+static void check_lang(void)
+{
+	if (lesson_has_lang(lesson_run.lang))
+		return;
+	fprintf(stderr, "%s: no words in '%s'; there are:", lesson_run.name,
+		lesson_run.lang);
+	lesson_print_langs();
+	exit(2);
+}
+
 static void check_device(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -192,6 +202,7 @@ void lesson_begin(const char *name, const char *about, int argc, char **argv)
 	lesson_run.about = about;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	parse_options(argc, argv);
+	check_lang();
 	if (lesson_run.list_steps) {
 		lesson_list_steps();
 		exit(0);

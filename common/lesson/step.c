@@ -74,6 +74,30 @@ const struct words_section *lesson_section(const char *id)
 	return words_find(lesson_run.lang, lesson_run.name, id);
 }
 
+bool lesson_has_lang(const char *lang)
+{
+	int sections = &words_sections_count ? words_sections_count : 0;
+
+	for (int i = 0; i < sections; i++)
+		if (!strcmp(words_sections[i].lang, lang))
+			return true;
+	return !sections;
+}
+
+void lesson_print_langs(void)
+{
+	int sections = &words_sections_count ? words_sections_count : 0;
+	const char *last = "";
+
+	/* Chapters of one language follow each other. */
+	for (int i = 0; i < sections; i++) {
+		if (strcmp(words_sections[i].lang, last))
+			fprintf(stderr, " %s", words_sections[i].lang);
+		last = words_sections[i].lang;
+	}
+	fprintf(stderr, "\n");
+}
+
 /* Calls `visit` for each step: the chapter's first, in its order. */
 static void each_step(void (*visit)(const char *id,
 				    const struct words_section *section))

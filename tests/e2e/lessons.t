@@ -160,6 +160,8 @@ run "$first" --device
 one_line "an option without its value" --device NAME
 run "$first" surplus
 one_line "an argument that is no option" surplus
+run "$first" --lang xx
+one_line "a language without words" xx en
 for port in 0 256 x 1x ''; do
 	run "$first" --port "$port"
 	one_line "--port '$port'" --port "'$port'"
