@@ -267,21 +267,22 @@ void view_cursor(struct cells *cells, const struct cells_area *area,
 			    STYLE_REVERSE);
 }
 
-int view_lines(struct cells *cells, const struct cells_area *area, int row,
-	       unsigned int style, const char *text)
+int view_lines(struct cells *cells, const struct cells_area *area,
+	       const char *text, const struct model *model)
 {
-	int first = row;
+	int row = 0;
 
 	while (*text) {
 		size_t length = strcspn(text, "\n");
 		char *line = strndup(text, length);
 		if (!line)
 			break;
-		cells_text(cells, area, row++, 0, style, line);
+		cells_text(cells, area, row, 0, 0, line);
+		view_mark_search(cells, area, row++, 0, line, model);
 		free(line);
 		text += length + (text[length] == '\n');
 	}
-	return row - first;
+	return row;
 }
 
 static void draw_tiny(struct cells *cells)

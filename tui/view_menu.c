@@ -61,7 +61,7 @@ static void draw_opening(struct cells *cells, const struct cells_area *area,
 	struct cells_area words = { area->row + 1, area->column + 1,
 				    area->rows - 1, area->columns - 1 };
 	if (text)
-		view_lines(cells, &words, 0, 0, text);
+		view_lines(cells, &words, text, model);
 	free(text);
 }
 

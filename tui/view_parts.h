@@ -71,8 +71,8 @@ int view_call_text(struct cells *cells, const struct cells_area *area, int row,
 		   int column, unsigned int style, const struct event *call);
 
 /* Draws a text of several lines at the top of an area; gives its rows. */
-int view_lines(struct cells *cells, const struct cells_area *area, int row,
-	       unsigned int style, const char *text);
+int view_lines(struct cells *cells, const struct cells_area *area,
+	       const char *text, const struct model *model);
 
 /* The parts: each draws into its area of the plan. */
 void view_source(struct cells *cells, const struct view_plan *plan,

@@ -73,7 +73,7 @@ void view_words(struct cells *cells, const struct view_plan *plan,
 	}
 	int top =
 		view_scroll(model, PANE_WORDS, area.rows, count_lines(text), 0);
-	view_lines(cells, &area, 0, 0, skip_lines(text, top));
+	view_lines(cells, &area, skip_lines(text, top), model);
 	free(text);
 }
 

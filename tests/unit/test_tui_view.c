@@ -357,6 +357,9 @@ static void styles_follow_the_marks(void **state)
 	f = stopped_at(REFUSED_PD);
 	assert_true(style_of(&f->model, "refused: EBUSY") & STYLE_BAD);
 	assert_true(style_of(&f->model, ">qp0 R") & STYLE_BOLD);
+	assert_false(style_of(&f->model, "destroy_cq:") & STYLE_UNDERLINE);
+	strcpy(f->model.search, "DESTROY_CQ:");
+	assert_true(style_of(&f->model, "destroy_cq:") & STYLE_UNDERLINE);
 	done(f);
 	f = stopped_at(GHOST_QP);
 	assert_int_equal(style_of(&f->model, "(qp0 R"), STYLE_DIM);
