@@ -22,6 +22,9 @@ ifdef SANITIZE
 CFLAGS_ALL += -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer
 LDFLAGS += -fsanitize=address,undefined
+else
+# clang leaves the sanitizers' own symbols undefined in a library.
+NO_UNDEFINED := -Wl,-z,defs
 endif
 
 PKG_CONFIG ?= pkg-config
@@ -61,7 +64,7 @@ benches   := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,\
 .PHONY: all run check asan bench install uninstall clean format help setup \
 	soft probe lessons verbstep units
 .DELETE_ON_ERROR:
-.SECONDARY:
+.PRECIOUS: $(BUILD)/obj/%.o $(BUILD)/gen/%.c
 
 all: lessons soft probe verbstep
 
@@ -107,11 +110,11 @@ $(BUILD)/gen/chapters.c: $(BUILD)/embed $(chapters)
 # soft0 and the probe find libibverbs' own functions behind theirs: it must
 # be loaded, though nothing in them names it.
 $(softlib): $(soft_o) $(rules_o)
-	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -shared -Wl,-soname,libsoftverbs.so \
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -shared $(NO_UNDEFINED) -Wl,-soname,libsoftverbs.so \
 		-o $@ $^ -Wl,--no-as-needed $(LIBS_IBVERBS)
 
 $(probelib): $(probe_o) $(rules_o)
-	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -shared -Wl,-soname,libverbprobe.so \
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -shared $(NO_UNDEFINED) -Wl,-soname,libverbprobe.so \
 		-o $@ $^ -Wl,--no-as-needed $(LIBS_IBVERBS) $(LIBS_DW)
 
 # soft0 goes ahead of libibverbs: its definitions are found first.
