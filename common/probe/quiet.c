@@ -16,6 +16,7 @@
 #define PATIENCE     100 /* ms from a count to its report */
 #define PATIENCE_MAX 1600
 #define BODY_MAX     8192
+#define WAYS         4 /* slots that an answer may be in */
 
 static size_t hash(const void *pointer)
 {
@@ -46,20 +47,52 @@ const struct place *quiet_place(struct thread *thread, struct from from)
 	return place_of(from);
 }
 
-static struct slot *slot_of(struct thread *thread, const struct place *place,
-			    const void *object, int64_t answer)
-{
-	return &thread->slot[(hash(place) + hash(object) + (size_t)answer) %
-			     SLOTS];
-}
-
 static bool matches(const struct slot *slot, const struct verb *verb,
 		    const struct place *place, const void *object,
 		    int64_t answer)
 {
 	return slot->place == place && slot->verb == verb &&
 	       slot->object == object && slot->answer == answer &&
-	       slot->generation == probe_generation;
+	       slot->generation == atomic_load_explicit(&probe_generation,
+							memory_order_relaxed);
+}
+
+/* The slot of this answer; NULL: it has none. */
+static inline struct slot *find(struct thread *thread, const struct verb *verb,
+				const struct place *place, const void *object,
+				int64_t answer)
+{
+	size_t start = hash(place) + hash(object) + (size_t)answer;
+
+	for (size_t i = start; i < start + WAYS; i++) {
+		struct slot *slot = &thread->slot[i % SLOTS];
+
+		if (LIKELY(matches(slot, verb, place, object, answer)))
+			return slot;
+	}
+	return NULL;
+}
+
+/* A slot to put the answer in: an unused one, else the longest there. */
+static struct slot *vacate(struct thread *thread, const struct place *place,
+			   const void *object, int64_t answer)
+{
+	size_t start = hash(place) + hash(object) + (size_t)answer;
+	struct slot *found = NULL;
+
+	for (size_t i = start; i < start + WAYS; i++) {
+		struct slot *slot = &thread->slot[i % SLOTS];
+
+		if (!slot->place || slot->generation != probe_generation) {
+			found = slot;
+			break;
+		}
+		if (!found || slot->seq < found->seq)
+			found = slot;
+	}
+	if (found->count)
+		quiet_flush(thread, false);
+	return found;
 }
 
 /* --- reports ----------------------------------------------------------------
@@ -136,9 +169,11 @@ static inline void count(struct thread *thread, struct slot *slot)
 }
 
 /* Keeps an answer to be counted on; false: it is too big to keep. */
-static bool keep(struct thread *thread, struct slot *slot, struct call *call,
-		 const char *body, size_t length, int64_t answer)
+static bool keep(struct thread *thread, struct call *call, const char *body,
+		 size_t length, int64_t answer)
 {
+	struct slot *slot = vacate(thread, call->place,
+				   (const void *)call->word[0], answer);
 	char *copy = length < BODY_MAX ? realloc(slot->body, length + 1) : NULL;
 
 	if (!copy)
@@ -190,19 +225,16 @@ static bool all_good(const struct call *call, int64_t ret)
 }
 
 /* The first of its kind, or one that is to be seen on its own. */
-static void first(struct thread *thread, struct slot *slot, struct call *call,
-		  int64_t ret, bool alone)
+static void first(struct thread *thread, struct call *call, int64_t ret,
+		  bool alone)
 {
 	struct text text = { .at = thread->out, .size = sizeof(thread->out) };
 	int failure = call_failure(call->verb, (uint64_t)ret, errno);
 
-	if (thread->pending && slot->count)
-		quiet_flush(thread, false);
 	call->seq = channel_seq();
 	call_args(call);
 	call_body(call, (uint64_t)ret, errno, &text);
-	if (alone || failure ||
-	    !keep(thread, slot, call, text.at, text.used, ret))
+	if (alone || failure || !keep(thread, call, text.at, text.used, ret))
 		once(thread, call, text.at);
 	if (alone || failure)
 		call_failed();
@@ -218,14 +250,13 @@ void quiet_answer(struct call *call, struct from from, int64_t ret)
 	int err;
 
 	call->place = quiet_place(thread, from);
-	slot = slot_of(thread, call->place, object, ret);
-	if (LIKELY(matches(slot, call->verb, call->place, object, ret) &&
-		   !alone)) {
+	slot = find(thread, call->verb, call->place, object, ret);
+	if (LIKELY(slot && !alone)) {
 		count(thread, slot);
 		return;
 	}
 	err = errno;
-	first(thread, slot, call, ret, alone);
+	first(thread, call, ret, alone);
 	errno = err;
 }
 
@@ -235,26 +266,22 @@ void quiet_answer(struct call *call, struct from from, int64_t ret)
 bool quiet_known(struct thread *thread, const struct verb *verb,
 		 const struct place *place, const void *object)
 {
-	const struct slot *slot = slot_of(thread, place, object, 0);
-
-	return matches(slot, verb, place, object, 0);
+	return find(thread, verb, place, object, 0) != NULL;
 }
 
 void quiet_poll(struct thread *thread, struct call *call)
 {
-	const void *object = (const void *)call->word[0];
-	struct slot *slot = slot_of(thread, call->place, object, 0);
+	struct slot *slot = find(thread, call->verb, call->place,
+				 (const void *)call->word[0], 0);
 	struct text text = { .at = thread->out, .size = sizeof(thread->out) };
 
-	if (call->quiet && matches(slot, call->verb, call->place, object, 0)) {
+	if (call->quiet && slot) {
 		count(thread, slot);
 		return;
 	}
 	if (call->quiet) /* the mode changed while it was done */
 		call->seq = channel_seq();
-	if (thread->pending && slot->count)
-		quiet_flush(thread, false);
 	call_body(call, 0, 0, &text);
-	if (!keep(thread, slot, call, text.at, text.used, 0))
+	if (!keep(thread, call, text.at, text.used, 0))
 		once(thread, call, text.at);
 }
