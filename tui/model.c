@@ -192,7 +192,7 @@ static int fold(struct model *model, size_t at)
 	struct model_private *own = model->private;
 	struct session *session = model->session;
 
-	if (at < own->folded || (own->ended && at != own->known)) {
+	if (at < own->folded) {
 		struct graph *graph = graph_new();
 
 		if (!graph)

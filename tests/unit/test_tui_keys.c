@@ -306,6 +306,12 @@ static void test_quit(void **state)
 	f->session.state = SESSION_EXITED;
 	assert_int_equal(press(model, "q"), KEYS_QUIT);
 	model_feed_free(f);
+	/* Nothing lives: nothing is asked. */
+	f = model_feed_new(lessons, 3, 0);
+	model_feed(f, run[0]);
+	model_feed(f, run[1]);
+	assert_int_equal(press(&f->model, "q"), KEYS_QUIT);
+	model_feed_free(f);
 }
 
 static void test_help(void **state)
