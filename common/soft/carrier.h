@@ -88,6 +88,8 @@ void soft_receive(struct soft_qp *qp, struct soft_packet *packet);
  */
 bool soft_copy(const struct iovec *to, int to_count, const struct iovec *from,
 	       int from_count, size_t length);
+/* Before the first copy in a process. */
+void soft_copy_start(void);
 /* Whether all of it can be read: whose fault a failed copy was. */
 bool soft_readable(const struct iovec *part, int parts);
 

@@ -19,6 +19,13 @@
 #include <string.h>
 #include <unistd.h>
 
+static pid_t ourselves;
+
+void soft_copy_start(void)
+{
+	ourselves = getpid();
+}
+
 static bool plain_copy(const struct iovec *to, int to_count,
 		       const struct iovec *from, int from_count, size_t length)
 {
@@ -55,7 +62,7 @@ bool soft_copy(const struct iovec *to, int to_count, const struct iovec *from,
 
 	if (!length)
 		return true;
-	copied = process_vm_readv(getpid(), to, (unsigned long)to_count, from,
+	copied = process_vm_readv(ourselves, to, (unsigned long)to_count, from,
 				  (unsigned long)from_count, 0);
 	if (copied < 0 && (errno == EPERM || errno == ENOSYS))
 		return plain_copy(to, to_count, from, from_count, length);
