@@ -66,6 +66,7 @@ runs_to_its_end()
 		"$lesson: done, everything was destroyed" ] || bad=1
 	[ $bad -eq 0 ] || show_failure
 	result $bad "$lesson runs and says that all was destroyed"
+	cp "$temp/out" "$temp/ran"
 	# The words came too, not only the ids: each step has a title.
 	! grep -qE '^-- [a-z0-9-]+$' "$temp/out"
 	result $? "$lesson has words for each step that it runs"
@@ -92,12 +93,11 @@ agrees_with_chapter()
 		result $bad "$chapter and the steps of $lesson agree"
 	done
 	# Steps come in the order in which the chapter tells them.
-	run "$BUILD/lessons/$lesson" --auto --device soft0
-	sed -n 's/^-- \([a-z0-9-]*\)\(: .*\)*$/\1/p' "$temp/out" |
+	sed -n 's/^-- \([a-z0-9-]*\)\(: .*\)*$/\1/p' "$temp/ran" |
 		cmp -s - "$temp/steps"
 	bad=$?
 	[ $bad -eq 0 ] || echo "# ran:" \
-		$(sed -n 's/^-- \([a-z0-9-]*\)\(: .*\)*$/\1/p' "$temp/out")
+		$(sed -n 's/^-- \([a-z0-9-]*\)\(: .*\)*$/\1/p' "$temp/ran")
 	result $bad "$lesson runs its steps in the chapter's order"
 }
 
