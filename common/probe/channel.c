@@ -204,8 +204,9 @@ void channel_stop(const char *line, size_t length)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	/* What came before the stop is not an answer to it. */
-	while (fill(MSG_DONTWAIT))
+	do
 		obey_lines(false);
+	while (probe_mode != MODE_OFF && fill(MSG_DONTWAIT));
 	channel_send(line, length);
 	while (probe_mode != MODE_OFF && !obey_lines(true))
 		if (!fill(0) && probe_mode != MODE_OFF)
@@ -222,8 +223,9 @@ void channel_listen(void)
 		return;
 	listened = now;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	while (probe_mode != MODE_OFF && fill(MSG_DONTWAIT))
-		obey_lines(false);
+	do
+		obey_lines(false); /* a stop may have left some unread */
+	while (probe_mode != MODE_OFF && fill(MSG_DONTWAIT));
 	pthread_setcancelstate(cancel, NULL);
 	pthread_mutex_unlock(&stop_lock);
 }
