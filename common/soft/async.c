@@ -112,6 +112,8 @@ SOFT_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 			break;
 		acknowledge(&srq->mutex, &srq->cond, &srq->events_completed);
 		return;
+	case IBV_EVENT_WQ_FATAL:
+		break; /* a real device's: soft0 has no WQs */
 	default:
 		return; /* the port's: nothing is counted */
 	}

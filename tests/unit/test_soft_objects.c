@@ -5,6 +5,7 @@
  */
 #include "tests/unit/soft_world.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -263,6 +264,55 @@ static void thousands_of_objects(void **state)
 		assert_int_equal(ibv_dereg_mr(mrs[i]), 0);
 }
 
+/* cmocka's assertions are for its own thread: this returns the trouble. */
+static const char *make_and_unmake(struct ibv_context *context)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = { .send_cq = cq,
+					 .recv_cq = cq,
+					 .cap = { .max_send_wr = 1 },
+					 .qp_type = IBV_QPT_RC };
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+	struct ibv_mr *mr = ibv_reg_mr(pd, &init, sizeof(init), 0);
+
+	if (!pd || !cq || !qp || !mr)
+		return "not made";
+	if (ibv_dealloc_pd(pd) != EBUSY)
+		return "the PD is not held";
+	if (ibv_dereg_mr(mr) || ibv_destroy_qp(qp) || ibv_destroy_cq(cq) ||
+	    ibv_dealloc_pd(pd))
+		return "not unmade";
+	return NULL;
+}
+
+static void *one_of_many(void *context)
+{
+	const char *trouble = NULL;
+
+	for (int i = 0; i < 100 && !trouble; i++)
+		trouble = make_and_unmake(context);
+	return (void *)trouble;
+}
+
+static void threads_share_a_context(void **state)
+{
+	struct world *world = *state;
+	pthread_t threads[4];
+
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, one_of_many,
+						world->context),
+				 0);
+	for (int i = 0; i < 4; i++) {
+		void *trouble;
+
+		pthread_join(threads[i], &trouble);
+		if (trouble)
+			fail_msg("%s", (const char *)trouble);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +329,7 @@ int main(void)
 		in_world(what_is_unsupported_says_so),
 		in_world(a_forked_child_starts_afresh),
 		in_world(thousands_of_objects),
+		in_world(threads_share_a_context),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
