@@ -24,6 +24,9 @@ void text_free(struct text *text);
 /* Columns that `length` bytes of UTF-8 take in a terminal. */
 int text_columns(const char *data, size_t length);
 
+/* Columns of the longest word: no line can be narrower. */
+int text_longest(const char *words, size_t length);
+
 /*
  * Appends `words` to `out`, wrapped to `columns`; the first line starts with
  * `first`, the others with as many spaces. A word that is too long stands on

@@ -66,9 +66,24 @@ void table_free(struct table *table)
 	free(table);
 }
 
-static int cell_columns(const struct text *cell)
+static int larger(int a, int b)
 {
-	return text_columns(cell->data ? cell->data : "", cell->length);
+	return a > b ? a : b;
+}
+
+/* A column's natural width, and the least that breaks no word. */
+static void measure(const struct table *table, int column, int *width,
+		    int *least)
+{
+	*width = *least = 1;
+	for (int i = 0; i < table->count; i++) {
+		const struct text *cell = &table->rows[i].cells[column];
+		const char *data = cell->data ? cell->data : "";
+
+		*width = larger(*width, text_columns(data, cell->length));
+		*least = larger(*least, text_longest(data, cell->length));
+	}
+	*least = larger(*least, LEAST_COLUMN);
 }
 
 /* Each column's width, narrowed to fit; false when it can't be. */
@@ -76,27 +91,22 @@ static bool find_widths(const struct table *table, int *widths, int columns)
 {
 	int count = table->rows[0].count;
 	int total = GAP * (count - 1);
+	int least[MAX_COLUMNS];
 
 	for (int j = 0; j < count; j++) {
-		widths[j] = 1;
-		for (int i = 0; i < table->count; i++) {
-			int wide = cell_columns(&table->rows[i].cells[j]);
-
-			if (wide > widths[j])
-				widths[j] = wide;
-		}
+		measure(table, j, &widths[j], &least[j]);
 		total += widths[j];
 	}
-	while (total > columns) {
-		int widest = 0;
+	for (; total > columns; total--) {
+		int widest = -1;
 
-		for (int j = 1; j < count; j++)
-			if (widths[j] > widths[widest])
+		for (int j = 0; j < count; j++)
+			if (widths[j] > least[j] &&
+			    (widest < 0 || widths[j] > widths[widest]))
 				widest = j;
-		if (widths[widest] <= LEAST_COLUMN)
+		if (widest < 0)
 			return false;
 		widths[widest]--;
-		total--;
 	}
 	return true;
 }

@@ -164,6 +164,21 @@ static size_t piece(const char *data, size_t length)
 	return at;
 }
 
+int text_longest(const char *words, size_t length)
+{
+	int longest = 0;
+
+	for (size_t at = 0; at < length;) {
+		size_t bytes = piece(words + at, length - at);
+		int width = text_columns(words + at, bytes);
+
+		if (width > longest)
+			longest = width;
+		at += bytes ? bytes : 1; /* a space */
+	}
+	return longest;
+}
+
 void text_wrap(struct text *out, const char *words, size_t length,
 	       const char *first, int columns)
 {

@@ -88,6 +88,13 @@ static void tables_narrow_then_fall_apart(void **state)
 		14,
 		"k   what it is\n--  ----------\n"
 		"ab  one two\n    three four\n");
+	/* No column gets narrower than its longest word. */
+	renders("| k | v |\n|---|---|\n| ibv_destroy_qp | a b c d e f g |\n",
+		26,
+		"k               v\n--------------  ----------\n"
+		"ibv_destroy_qp  a b c d e\n                f g\n");
+	renders("| k | v |\n|---|---|\n| ibv_destroy_qp | a b c d e f g |\n",
+		22, "k: ibv_destroy_qp\n  v: a b c d e f g\n");
 	renders("| k | v |\n|---|---|\n| abcdefgh | one two three |\n", 10,
 		"k:\nabcdefgh\n  v: one\n  two\n  three\n");
 }
