@@ -11,6 +11,8 @@
 
 #include "tui/layout_parts.h"
 
+#define ROWS_MOST (1 << 20) /* no end to the rows of a rank */
+
 /*
  * How many of a kind stand alone, and how many rows a rank may take. Two rows
  * of few objects tell more than one box for all, so they come first; at last
@@ -20,8 +22,8 @@ static const struct attempt {
 	uint32_t limit;
 	int subs;
 } attempts[] = {
-	{ 8, 1 }, { 6, 1 }, { 4, 1 }, { 4, 2 },       { 3, 2 },
-	{ 2, 2 }, { 1, 2 }, { 4, 4 }, { 1, 1 << 20 },
+	{ 8, 1 }, { 6, 1 }, { 4, 1 }, { 4, 2 },         { 3, 2 },
+	{ 2, 2 }, { 1, 2 }, { 4, 4 }, { 1, ROWS_MOST },
 };
 
 /* Whole types one by one: those take as many rows as they need. */
@@ -63,8 +65,8 @@ static int find_layout(struct plan *plan, struct layout *layout)
 
 		plan->limit = attempts[i].limit;
 		plan->subs_most = attempts[i].subs;
-		if (expanded && plan->subs_most > 1)
-			plan->subs_most = 1 << 20;
+		if (expanded)
+			plan->subs_most = ROWS_MOST;
 		forget_lines(layout);
 		err = attempt(plan, layout);
 		if (err == ENOMEM || (!err && (last || !layout->unrouted)))

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which key a table is by. */
-enum key { KEY_ID, KEY_SEQ, KEY_TEXT };
-
 static uint32_t hash_text(const char *text)
 {
 	uint32_t hash = 2166136261u; /* FNV-1a */
@@ -25,73 +22,69 @@ static uint32_t hash_number(unsigned long number)
 	return (uint32_t)(hash >> 32);
 }
 
-static uint32_t hash_of(const struct graph *graph, enum key key, uint32_t at)
+static void insert(struct graph_table *table, struct graph_slot fresh)
 {
-	if (key == KEY_ID)
-		return hash_text(graph->node[at].id);
-	if (key == KEY_SEQ)
-		return hash_number(graph->node[at].born);
-	return hash_text(graph_index(graph)->text[at]);
-}
+	uint32_t i = fresh.hash & (table->size - 1);
 
-static void insert(struct graph_table *table, uint32_t hash, uint32_t number)
-{
-	uint32_t i = hash & (table->size - 1);
-
-	while (table->slot[i] != GRAPH_NONE)
+	while (table->slot[i].number != GRAPH_NONE)
 		i = (i + 1) & (table->size - 1);
-	table->slot[i] = number;
+	table->slot[i] = fresh;
 }
 
 /* Adds `number`, growing so that the table stays at most half full. */
-static int add(const struct graph *graph, struct graph_table *table,
-	       enum key key, uint32_t number)
+static int add(struct graph_table *table, uint32_t hash, uint32_t number)
 {
 	if (table->used * 2ul >= table->size) {
-		struct graph_table grown = { .size = 64 };
+		struct graph_table grown = { .used = table->used };
 
-		if (table->size)
-			grown.size = table->size * 2;
+		grown.size = table->size ? table->size * 2 : 64;
 		grown.slot = malloc(grown.size * sizeof(*grown.slot));
 		if (!grown.slot)
 			return ENOMEM;
 		memset(grown.slot, 0xff, grown.size * sizeof(*grown.slot));
 		for (uint32_t i = 0; i < table->size; i++) {
-			if (table->slot[i] != GRAPH_NONE)
-				insert(&grown,
-				       hash_of(graph, key, table->slot[i]),
-				       table->slot[i]);
+			if (table->slot[i].number != GRAPH_NONE)
+				insert(&grown, table->slot[i]);
 		}
-		grown.used = table->used;
 		free(table->slot);
 		*table = grown;
 	}
-	insert(table, hash_of(graph, key, number), number);
+	insert(table, (struct graph_slot){ hash, number });
 	table->used++;
 	return 0;
 }
 
+/* The text that a table's number stands for. */
+static const char *text_of(const struct graph *graph,
+			   const struct graph_table *table, uint32_t number)
+{
+	const struct graph_index *index = graph_index(graph);
+
+	return table == &index->by_id ? graph->node[number].id
+				      : index->text[number];
+}
+
 static uint32_t find_text(const struct graph *graph,
-			  const struct graph_table *table, enum key key,
+			  const struct graph_table *table, uint32_t hash,
 			  const char *text)
 {
 	if (!table->size)
 		return GRAPH_NONE;
-	uint32_t i = hash_text(text) & (table->size - 1);
-	for (; table->slot[i] != GRAPH_NONE; i = (i + 1) & (table->size - 1)) {
-		const char *there =
-			key == KEY_ID
-				? graph->node[table->slot[i]].id
-				: graph_index(graph)->text[table->slot[i]];
-		if (!strcmp(there, text))
-			return table->slot[i];
+	uint32_t i = hash & (table->size - 1);
+	for (; table->slot[i].number != GRAPH_NONE;
+	     i = (i + 1) & (table->size - 1)) {
+		uint32_t number = table->slot[i].number;
+
+		if (table->slot[i].hash == hash &&
+		    !strcmp(text_of(graph, table, number), text))
+			return number;
 	}
 	return GRAPH_NONE;
 }
 
 uint32_t index_find_id(const struct graph *graph, const char *id)
 {
-	return find_text(graph, &graph_index(graph)->by_id, KEY_ID, id);
+	return find_text(graph, &graph_index(graph)->by_id, hash_text(id), id);
 }
 
 uint32_t index_find_seq(const struct graph *graph, unsigned long seq)
@@ -100,28 +93,35 @@ uint32_t index_find_seq(const struct graph *graph, unsigned long seq)
 
 	if (!table->size)
 		return GRAPH_NONE;
-	uint32_t i = hash_number(seq) & (table->size - 1);
-	for (; table->slot[i] != GRAPH_NONE; i = (i + 1) & (table->size - 1)) {
-		if (graph->node[table->slot[i]].born == seq)
-			return table->slot[i];
+	uint32_t hash = hash_number(seq), i = hash & (table->size - 1);
+	for (; table->slot[i].number != GRAPH_NONE;
+	     i = (i + 1) & (table->size - 1)) {
+		uint32_t number = table->slot[i].number;
+
+		if (table->slot[i].hash == hash &&
+		    graph->node[number].born == seq)
+			return number;
 	}
 	return GRAPH_NONE;
 }
 
 int index_add_id(struct graph *graph, uint32_t node)
 {
-	return add(graph, &graph_index(graph)->by_id, KEY_ID, node);
+	return add(&graph_index(graph)->by_id, hash_text(graph->node[node].id),
+		   node);
 }
 
 int index_add_seq(struct graph *graph, uint32_t node)
 {
-	return add(graph, &graph_index(graph)->by_seq, KEY_SEQ, node);
+	return add(&graph_index(graph)->by_seq,
+		   hash_number(graph->node[node].born), node);
 }
 
 char *index_text(struct graph *graph, const char *text)
 {
 	struct graph_index *index = graph_index(graph);
-	uint32_t at = find_text(graph, &index->by_text, KEY_TEXT, text);
+	uint32_t hash = hash_text(text);
+	uint32_t at = find_text(graph, &index->by_text, hash, text);
 
 	if (at != GRAPH_NONE)
 		return index->text[at];
@@ -137,7 +137,7 @@ char *index_text(struct graph *graph, const char *text)
 	if (!copy)
 		return NULL;
 	index->text[index->texts] = copy;
-	if (add(graph, &index->by_text, KEY_TEXT, index->texts)) {
+	if (add(&index->by_text, hash, index->texts)) {
 		free(copy);
 		return NULL;
 	}

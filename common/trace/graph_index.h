@@ -24,7 +24,9 @@ struct graph_links {
 
 /* Open addressing over numbers of something; no deletion. */
 struct graph_table {
-	uint32_t *slot;
+	struct graph_slot {
+		uint32_t hash, number; /* number GRAPH_NONE: empty */
+	} * slot;
 	uint32_t size, used; /* size is 0 or a power of two */
 };
 
