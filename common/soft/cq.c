@@ -31,7 +31,6 @@ static void free_cq(struct soft_cq *cq)
 {
 	pthread_cond_destroy(&cq->cq.cond);
 	pthread_mutex_destroy(&cq->cq.mutex);
-	pthread_mutex_destroy(&cq->lock);
 	free(cq);
 }
 
@@ -47,7 +46,6 @@ static struct soft_cq *new_cq(struct ibv_context *context, void *cq_context,
 	cq->cq.channel = channel;
 	pthread_mutex_init(&cq->cq.mutex, NULL);
 	pthread_cond_init(&cq->cq.cond, NULL);
-	pthread_mutex_init(&cq->lock, NULL);
 	return cq;
 }
 
