@@ -347,6 +347,39 @@ static UNUSED enum ibv_qp_state state_of(struct end *end)
 	return query(end).qp_state;
 }
 
+/* An RC pair with `posted` receives of 64 bytes at end b. */
+static UNUSED void open_rc(struct pair *p, int posted)
+{
+	pair_init(p, IBV_QPT_RC);
+	pair_open(p);
+	for (int i = 0; i < posted; i++)
+		post_receive(&p->b, 0, 64, 100 + (uint64_t)i);
+}
+
+/* Three WRs at once, of which the first fails: the others flush in order. */
+static UNUSED void expect_break(struct pair *p, struct ibv_send_wr *first,
+				enum ibv_wc_status status)
+{
+	struct ibv_send_wr second = *first, third = *first;
+
+	first->next = &second;
+	second.next = &third;
+	second.wr_id = 2;
+	third.wr_id = 3;
+	post(&p->a, first);
+	for (uint64_t i = 1; i <= 3; i++) {
+		struct ibv_wc wc = wait_wc(p->a.cq);
+
+		assert_int_equal(wc.wr_id, i);
+		assert_string_equal(
+			ibv_wc_status_str(wc.status),
+			ibv_wc_status_str(i == 1 ? status
+						 : IBV_WC_WR_FLUSH_ERR));
+		assert_int_equal(wc.qp_num, p->a.qp->qp_num);
+	}
+	assert_int_equal(state_of(&p->a), IBV_QPS_ERR);
+}
+
 /* The next async event, acknowledged; waits ten seconds at most. */
 static UNUSED enum ibv_event_type wait_event(struct ibv_context *context)
 {
