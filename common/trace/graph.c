@@ -479,6 +479,8 @@ static int learn(struct graph *graph, const struct event *event)
 		       starts(event->call, "ibv_rereg_");
 	int err = 0;
 
+	if (!entry)
+		entry = digits(event_field(&event->args, "gid_index"));
 	if (!strcmp(event->call, "ibv_bind_mw"))
 		bind_window(graph, event);
 	if (!strcmp(event->call, "ibv_rereg_mr"))

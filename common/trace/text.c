@@ -47,6 +47,12 @@ static const char *short_constant(const char *value)
 	return value;
 }
 
+/* How many elements of a list did not go into the event. */
+static bool is_rest(const struct event_field *field)
+{
+	return !strcmp(field->name, "more");
+}
+
 static bool has_list(const struct event_fields *fields)
 {
 	for (int i = 0; i < fields->count; i++) {
@@ -65,7 +71,7 @@ static int put_element(const struct event_fields *fields, int from, FILE *out)
 {
 	long element = element_of(fields->field[from].name);
 	unsigned long bytes = 0;
-	bool sized = false, first = true;
+	bool sized = false, cut = false, first = true;
 	bool completion = false;
 	int end = from;
 
@@ -89,12 +95,15 @@ static int put_element(const struct event_fields *fields, int from, FILE *out)
 				bytes += strtoul(value, NULL, 10);
 				sized = true;
 			}
+			/* SGEs that did not go into the event. */
+			cut |= !strcmp(member, "more");
 			continue;
 		}
 		first = false;
 	}
 	if (sized && !completion)
-		fprintf(out, "%s%lu B", first ? "" : " ", bytes);
+		fprintf(out, "%s%lu%s B", first ? "" : " ", bytes,
+			cut ? "+" : "");
 	return end;
 }
 
@@ -102,12 +111,16 @@ static int put_element(const struct event_fields *fields, int from, FILE *out)
 static void put_list(const struct event_fields *fields, const char *before,
 		     FILE *out)
 {
-	int shown = 0, more = 0;
+	unsigned long more = 0;
+	int shown = 0;
 
 	for (int i = 0; i < fields->count;) {
 		long element = element_of(fields->field[i].name);
 
 		if (element < 0) {
+			if (is_rest(&fields->field[i]))
+				more += strtoul(fields->field[i].value, NULL,
+						10);
 			i++;
 			continue;
 		}
@@ -123,7 +136,7 @@ static void put_list(const struct event_fields *fields, const char *before,
 		more++;
 	}
 	if (more)
-		fprintf(out, ", ... %d more", more);
+		fprintf(out, ", ... %lu more", more);
 }
 
 static void put_args(const struct event *event, FILE *out)
@@ -138,7 +151,8 @@ static void put_args(const struct event *event, FILE *out)
 		const char *name = args->field[i].name;
 		const char *value = args->field[i].value;
 
-		if (!strcmp(value, "NULL") || element_of(name) >= 0)
+		if (!strcmp(value, "NULL") || element_of(name) >= 0 ||
+		    is_rest(&args->field[i]))
 			continue;
 		if ((lists || poll) && !strncmp(value, "0x", 2))
 			continue;
@@ -157,9 +171,11 @@ static void put_outs(const struct event_fields *outs, FILE *out)
 	int shown = 0, plain = 0;
 
 	for (int i = 0; i < outs->count; i++)
-		plain += element_of(outs->field[i].name) < 0;
+		plain += element_of(outs->field[i].name) < 0 &&
+			 !is_rest(&outs->field[i]);
 	for (int i = 0; i < outs->count; i++) {
-		if (element_of(outs->field[i].name) >= 0)
+		if (element_of(outs->field[i].name) >= 0 ||
+		    is_rest(&outs->field[i]))
 			continue;
 		if (shown == OUTS_MOST && plain > OUTS_MOST + 1) {
 			fputs(", ...", out);

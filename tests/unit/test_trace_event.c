@@ -235,6 +235,12 @@ static void words_of_lists(void **state)
 	     "\"ok\":false,\"ret\":12,\"err\":12}",
 	     "ibv_post_recv(qp0, wr_id=1, wr_id=2, wr_id=3, ... 2 more) = 12 "
 	     "ENOMEM");
+	/* What did not go into a line of the probe is counted. */
+	says("{\"ev\":\"ret\",\"seq\":1,\"call\":\"ibv_post_send\",\"args\":{"
+	     "\"qp\":\"qp0\",\"wr\":[{\"wr_id\":1,\"opcode\":\"IBV_WR_SEND\","
+	     "\"sg_list\":[{\"length\":40}],\"more\":2}],\"more\":70},"
+	     "\"ok\":true,\"ret\":0}",
+	     "ibv_post_send(qp0, wr_id=1 SEND 40+ B, ... 70 more) = 0");
 	says("{\"ev\":\"ret\",\"seq\":1,\"call\":\"ibv_poll_cq\",\"args\":{"
 	     "\"cq\":\"cq0\",\"num_entries\":1,\"wc\":\"0x7f\"},\"ok\":true,"
 	     "\"ret\":0,\"count\":512}",
