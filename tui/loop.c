@@ -72,12 +72,18 @@ static const char *program_name(const struct loop *loop, int row)
 	return slash ? slash + 1 : path;
 }
 
+static bool is_running(const struct loop *loop)
+{
+	return loop->model.session &&
+	       loop->model.session->state == SESSION_RUNNING;
+}
+
 /* Lets what was just asked for happen before the next frame. */
 static void settle(struct loop *loop)
 {
 	struct session *session = loop->model.session;
 
-	if (!session || session->state != SESSION_RUNNING)
+	if (!session)
 		return;
 	for (int i = 0; i < 4 && session->state == SESSION_RUNNING; i++)
 		session_wait(session, SETTLE_MS / 4);
@@ -157,7 +163,6 @@ static bool act(struct loop *loop, enum keys_result result)
 	case KEYS_QUIT:
 		return false;
 	case KEYS_DRAW:
-		settle(loop);
 		break;
 	}
 	return true;
@@ -169,9 +174,13 @@ static bool take_keys(struct loop *loop, bool *changed)
 	int code;
 
 	while ((code = terminal_key()) != KEYS_NONE) {
+		bool ran = is_running(loop);
+
 		*changed = true;
 		if (!act(loop, keys_press(&loop->model, code)))
 			return false;
+		if (!ran)
+			settle(loop);
 	}
 	return true;
 }
@@ -192,14 +201,10 @@ static void turn(struct loop *loop)
 	bool changed = true;
 
 	while (take_keys(loop, &changed)) {
-		bool runs;
-
 		if (changed)
 			draw(loop);
 		changed = false;
-		runs = model->session &&
-		       model->session->state == SESSION_RUNNING;
-		terminal_wait(loop->epoll, runs ? 1000 : -1);
+		terminal_wait(loop->epoll, is_running(loop) ? 1000 : -1);
 		if (take_signal(loop))
 			return;
 		if (model->session && session_dispatch(model->session)) {
