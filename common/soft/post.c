@@ -96,9 +96,8 @@ static struct soft_wqe *place_wqe(struct soft_wq *wq, uint64_t wr_id,
 		.wr_id = wr_id,
 		.num_sge = num_sge,
 		.length = length > UINT32_MAX ? UINT32_MAX : (uint32_t)length,
-		.sge = wq->sges + (size_t)place * (wq->max_sge + 1),
-		.inline_data =
-			wq->inlines + (size_t)place * (wq->max_inline + 1),
+		.sge = wq->sges + (size_t)place * wq->max_sge,
+		.inline_data = wq->inlines + (size_t)place * wq->max_inline,
 	};
 	if (num_sge)
 		memcpy(wqe->sge, sge, (size_t)num_sge * sizeof(*sge));

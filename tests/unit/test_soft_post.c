@@ -233,6 +233,26 @@ static void unsignaled_wr_that_fails(void **state)
 	pair_close(&p);
 }
 
+/* As many WRs as the device says; the other end of full_queues(). */
+static void the_largest_queues(void **state)
+{
+	struct ibv_device_attr device;
+	struct pair p;
+
+	(void)state;
+	pair_init(&p, IBV_QPT_RC);
+	assert_int_equal(ibv_query_device(p.context, &device), 0);
+	p.wrs = device.max_qp_wr;
+	pair_open(&p);
+	for (int i = 0; i < 200; i++) {
+		post_receive(&p.b, 0, 64, 0);
+		post_simple(&p.a, IBV_WR_SEND, 8, &p.b);
+		expect_wc(p.a.cq, IBV_WC_SUCCESS);
+		expect_wc(p.b.cq, IBV_WC_SUCCESS);
+	}
+	pair_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +261,7 @@ int main(void)
 		cmocka_unit_test(send_wrs_that_are_refused),
 		cmocka_unit_test(opcodes_that_a_type_lacks),
 		cmocka_unit_test(full_queues),
+		cmocka_unit_test(the_largest_queues),
 		cmocka_unit_test(unsignaled_wrs_keep_their_places),
 		cmocka_unit_test(unsignaled_wr_that_fails),
 	};
