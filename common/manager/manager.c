@@ -331,10 +331,10 @@ int manager_add_qp(struct manager *m, const struct manager_qp_plan *plan,
 	qp = ibv_create_qp(m->pd, &init);
 	if (!qp)
 		return fail(m, errno_or(EINVAL), "ibv_create_qp",
-			    "qps[%d]: type=%d send_wr=%u recv_wr=%u "
-			    "send_sge=%u recv_sge=%u inline=%u",
+			    "qps[%d]: qp_type=%d send_wr=%u/%u recv_wr=%u/%u "
+			    "inline=%u",
 			    i, plan->qp_type, plan->cap.max_send_wr,
-			    plan->cap.max_recv_wr, plan->cap.max_send_sge,
+			    plan->cap.max_send_sge, plan->cap.max_recv_wr,
 			    plan->cap.max_recv_sge, plan->cap.max_inline_data);
 	/* From here on it is the manager's, whatever happens. */
 	m->qps.object[i] = qp;

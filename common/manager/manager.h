@@ -30,7 +30,8 @@
 
 /*
  * Called for each failure: the errno, the verb, and what it was given
- * ("qps[1]: type=2 send_wr=1048577 ..."), valid during the call only.
+ * ("qps[1]: qp_type=2 send_wr=1048577/1 ...", requests/SGEs), valid during the
+ * call only.
  */
 typedef void manager_log(void *arg, int err, const char *call,
 			 const char *given);
