@@ -58,7 +58,9 @@ result $? "the terminal is closed: stepper and program end"
 term_start 80 24 "$BUILD/verbstep 05"
 wait_for 'step 1/' && keys C-z && wait_for 'Stopped|suspended' &&
 	[ "$(alternate)" = 0 ] && typed fg && keys Enter &&
-	wait_for 'step 1/' && keys Space Space && wait_for 'last 2 ' && keys q && left 0
+	wait_for 'step 1/' && keys Space Space && wait_for 'last 2 ' && keys q &&
+	wait_for 'prompt> *$' && typed 'echo "sta""tus $?"' && keys Enter &&
+	left 0
 result $? "Ctrl-Z and fg"
 
 # --- sizes -------------------------------------------------------------------
@@ -74,16 +76,16 @@ result $? "20x5, 1x1, 200x60, 40x10 and back"
 
 # --- quitting ----------------------------------------------------------------
 
-term_start 80 24 "$BUILD/verbstep 02"
-wait_for 'step 1/' && keys m m m && wait_for 'step 4/' && keys q &&
-	wait_for 'alive' && keys n && wait_for 'step 4/' && keys q &&
+term_start 80 24 "$BUILD/verbstep 05"
+wait_for 'step 1/' && keys m && wait_for 'step 2/.*stopped' && keys q &&
+	wait_for 'alive' && keys n && wait_for 'Space call' && keys q &&
 	wait_for 'alive' && keys y && left 0
 result $? "q asks while objects live"
 
 term_start 80 24 "$BUILD/verbstep"
 wait_for '05_qp' && keys Escape && wait_for 'q quits' && keys j j Enter &&
-	wait_for '03_mr.*step 1/' && keys Escape && wait_for '> 03_mr' &&
-	keys 1 && wait_for '01_context.*step 1/' && keys Space Space &&
+	wait_for '03_mr.*stopped' && keys Escape && wait_for '> 03_mr' &&
+	keys 1 && wait_for '01_context.*step 1/.*stopped' && keys Space Space &&
 	wait_for 'last 2 ' && keys r && wait_for 'no call yet' &&
 	keys Escape && wait_for '> 01_context' && keys q && left 0
 result $? "the menu, a lesson, back, another, restart, out"
@@ -114,7 +116,7 @@ wait_for 'running [1-9][0-9]* s' && keys Space && wait_for 'p pauses it' &&
 result $? "a program that hangs: for how long, and r and q work"
 
 term_start 80 24 "$BUILD/verbstep 05" TERM=dumb
-wait_for '^status 2' && grep -q 'verbstep step --batch' "$dir/screen"
+wait_for '^status 2' && grep -q 'for text: verbstep step' "$dir/screen"
 result $? "TERM=dumb: a word about --batch"
 
 echo "1..$n"
