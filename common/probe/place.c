@@ -116,53 +116,114 @@ static int number_attribute(Dwarf_Die *die, unsigned int name)
 	return (int)value;
 }
 
-/* An inlined verb: the place is where it was called. */
-static void climb(Dwarf_Die *unit, Dwarf_Die *inlined, struct found *found)
+/* The file that an attribute of a DIE means, by the table of the DIE's unit. */
+static const char *file_attribute(Dwarf_Die *die, unsigned int name)
 {
-	int index = number_attribute(inlined, DW_AT_call_file);
+	int index = number_attribute(die, name);
 	Dwarf_Files *files;
+	Dwarf_Die unit;
 	size_t count;
 
-	found->line = number_attribute(inlined, DW_AT_call_line);
-	if (dwarf_getsrcfiles(unit, &files, &count) == 0 &&
-	    (size_t)index < count)
-		found->file = dwarf_filesrc(files, index, NULL, NULL);
+	if (!dwarf_diecu(die, &unit, NULL, NULL) ||
+	    dwarf_getsrcfiles(&unit, &files, &count) != 0 ||
+	    (size_t)index >= count)
+		return NULL;
+	return dwarf_filesrc(files, index, NULL, NULL);
 }
 
-/* From the innermost scope outwards, to the first function that is not an
- * inline verb. */
+/* Where a function was written. dwarf_decl_file() asserts, in some releases,
+ * what -gsplit-dwarf does not give. */
+static const char *written_in(const Dwarf_Die *function)
+{
+	Dwarf_Die at = *function, origin;
+	Dwarf_Attribute attribute;
+
+	while (!dwarf_hasattr(&at, DW_AT_decl_file)) {
+		if (!dwarf_attr(&at, DW_AT_abstract_origin, &attribute) &&
+		    !dwarf_attr(&at, DW_AT_specification, &attribute))
+			return NULL;
+		if (!dwarf_formref_die(&attribute, &origin))
+			return NULL;
+		at = origin;
+	}
+	return file_attribute(&at, DW_AT_decl_file);
+}
+
+/* An inlined verb: the place is where it was called. */
+static void climb(Dwarf_Die *inlined, struct found *found)
+{
+	found->line = number_attribute(inlined, DW_AT_call_line);
+	found->file = file_attribute(inlined, DW_AT_call_file);
+}
+
+#define DEEP 64
+
+/*
+ * The functions, inlined or not, around an address, outermost first, as they
+ * lie in the tree: dwarf_getscopes() would go over to where an inlined one
+ * was written. Returns how many are in `chain`.
+ */
+static int functions_at(Dwarf_Die *die, Dwarf_Addr pc, Dwarf_Die *chain,
+			int depth)
+{
+	Dwarf_Die child;
+	int found = depth, more;
+
+	if (depth == DEEP || dwarf_child(die, &child) != 0)
+		return depth;
+	do {
+		int tag = dwarf_tag(&child);
+
+		if (tag == DW_TAG_namespace) {
+			found = functions_at(&child, pc, chain, depth);
+		} else if ((tag == DW_TAG_subprogram ||
+			    tag == DW_TAG_inlined_subroutine ||
+			    tag == DW_TAG_lexical_block) &&
+			   dwarf_haspc(&child, pc) == 1) {
+			if (tag != DW_TAG_lexical_block)
+				chain[depth++] = child;
+			return functions_at(&child, pc, chain, depth);
+		}
+		more = dwarf_siblingof(&child, &child);
+	} while (found == depth && more == 0);
+	return found;
+}
+
+/* From the innermost function outwards, to the first that is no inline verb. */
 static void climb_scopes(Dwarf_Die *unit, Dwarf_Addr pc, struct found *found)
 {
-	Dwarf_Die *around = NULL, *scope = NULL;
-	int count = dwarf_getscopes(unit, pc, &around);
+	Dwarf_Die chain[DEEP];
+	int i = functions_at(unit, pc, chain, 0);
 
-	/* The scopes of an inlined function's source are not those around
-	 * the place it was inlined to: ask anew from the innermost one. */
-	if (count > 0)
-		count = dwarf_getscopes_die(&around[0], &scope);
-	for (int i = 0; i < count; i++) {
-		int tag = dwarf_tag(&scope[i]);
-
-		if (tag != DW_TAG_inlined_subroutine &&
-		    tag != DW_TAG_subprogram)
-			continue;
-		found->func = dwarf_diename(&scope[i]);
-		if (!is_header(dwarf_decl_file(&scope[i])))
+	while (i--) {
+		found->func = dwarf_diename(&chain[i]);
+		if (!is_header(written_in(&chain[i])))
 			break;
-		if (tag == DW_TAG_subprogram)
+		if (dwarf_tag(&chain[i]) == DW_TAG_subprogram)
 			found->header = true;
 		else
-			climb(unit, &scope[i], found);
+			climb(&chain[i], found);
 	}
-	free(scope);
-	free(around);
+}
+
+/* With -gsplit-dwarf the functions are in a file of their own. */
+static Dwarf_Die whole_unit(const Dwarf_Die *unit)
+{
+	Dwarf_Die rest = { .addr = NULL };
+	uint8_t type = 0;
+
+	if (dwarf_cu_info(unit->cu, NULL, &type, NULL, &rest, NULL, NULL,
+			  NULL) == 0 &&
+	    type == DW_UT_skeleton && rest.addr)
+		return rest;
+	return *unit;
 }
 
 /* The file as the compiler was given it, and the folder it stands in. */
-static void as_compiled(Dwarf_Die *unit, struct found *found)
+static void as_compiled(Dwarf_Die *whole, Dwarf_Die *unit, struct found *found)
 {
 	const char *dir = text_attribute(unit, DW_AT_comp_dir);
-	const char *name = dwarf_diename(unit);
+	const char *name = dwarf_diename(whole);
 	size_t length = dir ? strlen(dir) : 0;
 
 	if (!found->file)
@@ -183,7 +244,7 @@ static void as_compiled(Dwarf_Die *unit, struct found *found)
 static bool from_debug(Dwfl_Module *module, Dwarf_Addr pc, struct found *found)
 {
 	Dwarf_Addr bias = 0;
-	Dwarf_Die *unit = unit_of(module, pc, &bias);
+	Dwarf_Die *unit = unit_of(module, pc, &bias), whole;
 	Dwarf_Line *line;
 
 	if (!unit)
@@ -192,8 +253,9 @@ static bool from_debug(Dwfl_Module *module, Dwarf_Addr pc, struct found *found)
 	if (!line || dwarf_lineno(line, &found->line) != 0)
 		return false;
 	found->file = dwarf_linesrc(line, NULL, NULL);
-	climb_scopes(unit, pc - bias, found);
-	as_compiled(unit, found);
+	whole = whole_unit(unit);
+	climb_scopes(&whole, pc - bias, found);
+	as_compiled(&whole, unit, found);
 	return found->file != NULL;
 }
 
@@ -203,16 +265,19 @@ static void from_symbols(Dwfl_Module *module, Dwarf_Addr pc,
 {
 	const char *symbol = module ? dwfl_module_addrname(module, pc) : NULL;
 	const char *object = "?", *slash;
+	char offset[32] = "?";
 	Dl_info info;
 
 	if (dladdr((void *)pc, &info) && info.dli_fname) {
 		object = info.dli_fname;
+		snprintf(offset, sizeof(offset), "0x%lx",
+			 (unsigned long)(pc - (uintptr_t)info.dli_fbase));
 		if (!symbol)
 			symbol = info.dli_sname;
 	}
 	slash = strrchr(object, '/');
 	snprintf(found->name, sizeof(found->name), "%s!%s",
-		 slash ? slash + 1 : object, symbol ? symbol : "?");
+		 slash ? slash + 1 : object, symbol ? symbol : offset);
 	found->file = NULL;
 	found->func = found->name;
 	if (symbol && strspn(symbol, "_") <= 3)

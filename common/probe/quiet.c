@@ -234,9 +234,12 @@ static void first(struct thread *thread, struct call *call, int64_t ret,
 	call->seq = channel_seq();
 	call_args(call);
 	call_body(call, (uint64_t)ret, errno, &text);
-	if (alone || failure || !keep(thread, call, text.at, text.used, ret))
+	/* Under "until fail" a refusal is never one of many. */
+	if (failure && probe_mode == MODE_UNTIL_FAIL)
+		alone = true;
+	if (alone || !keep(thread, call, text.at, text.used, ret))
 		once(thread, call, text.at);
-	if (alone || failure)
+	if (alone)
 		call_failed();
 }
 

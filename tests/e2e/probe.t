@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: MIT
 """What the probe says about small verbs programs, and what it obeys."""
 import os
-import re
+import shutil
 import signal
-import subprocess
 
 import peer
 
@@ -122,6 +121,27 @@ def polls():
             and e["call"] == "ibv_poll_cq"]
     tap.ok(sum(e["count"] for e in rets) == 2000 and len(rets) < 30,
            "run: counted in bulk", rets)
+
+
+def refusals():
+    session = peer.Peer(CASES, "refusals", start="run")
+    status = session.finish()
+    posts = [e for e in session.events if e["ev"] == "ret"
+             and e["call"] == "ibv_post_send"]
+    tap.equal((status, sum(e["count"] for e in posts), len(posts) < 10),
+              (0, 500, True), "run: a refusal in a loop is counted")
+    tap.equal((posts[0]["ok"], posts[0]["err"], posts[0]["out"]),
+              (False, 22, {"bad_wr": 0}), "and says which WR")
+    session = peer.Peer(CASES, "refusals")
+    session.stop()
+    at = session.go("until fail")
+    posts = [e for e in session.events if e["ev"] == "ret"
+             and e["call"] == "ibv_post_send"]
+    tap.equal((at["call"], sum(e["count"] for e in posts)),
+              ("ibv_post_send", 1), "until fail: after the first")
+    session.say("run")
+    while session.read():
+        pass
 
 
 def until():
@@ -253,6 +273,19 @@ def silence():
               "without one: silent")
 
 
+def valgrind():
+    if not shutil.which("valgrind") or "asan" in peer.preload():
+        tap.ok(True, "valgrind # SKIP none, or a sanitizer is there")
+        return
+    for program, *args in ((HELLO,), (CASES, "many"), (CASES, "threads")):
+        session = peer.Peer(program, *args, env={"VERBPROBE_FOLLOW": "1"},
+                            wrap=["valgrind", "-q", "--leak-check=full",
+                                  "--error-exitcode=9"])
+        tap.equal((session.finish(), session.err), (0, ""),
+                  f"valgrind: nothing to say of {' '.join(args) or 'hello'}")
+        tap.ok(len(session.calls()) > 10, "and it was probed")
+
+
 def no_device():
     session = peer.Peer(HELLO, soft=False, start="run")
     status = session.finish()
@@ -268,11 +301,13 @@ session = hello_stepped()
 hello_values(session)
 run_mode()
 polls()
+refusals()
 until()
 long_lists()
 pause()
 many_threads()
 children()
 silence()
+valgrind()
 no_device()
 tap.done()

@@ -16,7 +16,9 @@ import peer
 SOURCE = "tests/programs/places.c"
 BUILDS = [(cc, options) for cc in ("gcc", "clang")
           for options in (["-O0"], ["-O2"], ["-O0", "-fno-pie", "-no-pie"],
-                          ["-O2", "-gdwarf-4"])]
+                          ["-O0", "-fomit-frame-pointer"],
+                          ["-O2", "-gdwarf-4"], ["-O2", "-gsplit-dwarf"])]
+BUILDS.append(("gcc", ["-O2", "-flto"]))
 
 
 def expected():

@@ -128,6 +128,21 @@ static int refused(void)
 	return ibv_dereg_mr(mr);
 }
 
+/* The same refusal again and again: a QP in RESET sends nothing. */
+static int refusals(void)
+{
+	struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+	struct ibv_qp *qp = make_qp(cq, 4);
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
+	int taken = 0;
+
+	for (int i = 0; i < 500; i++)
+		taken += !ibv_post_send(qp, &wr, &bad);
+	ibv_destroy_qp(qp);
+	ibv_destroy_cq(cq);
+	return taken;
+}
+
 /* One thread blocks in a call while the other goes on and wakes it. */
 static void *get_event(void *arg)
 {
@@ -243,9 +258,11 @@ static const struct {
 	const char *name;
 	int (*run)(void);
 } cases[] = {
-	{ "polls", polls },     { "forever", forever }, { "many", many },
-	{ "refused", refused }, { "blocked", blocked }, { "threads", threads },
-	{ "forks", forks },     { "marks", marks },     { "null", null },
+	{ "polls", polls },     { "forever", forever },
+	{ "many", many },       { "refused", refused },
+	{ "blocked", blocked }, { "threads", threads },
+	{ "forks", forks },     { "marks", marks },
+	{ "null", null },       { "refusals", refusals },
 	{ "crash", crash },
 };
 
