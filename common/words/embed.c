@@ -114,7 +114,7 @@ static void begin_section(struct chapter *chapter, const char *text,
 {
 	const char *mark = memmem(text, length, "{#", 2);
 	size_t title = mark ? (size_t)(mark - text) : length;
-	char *id = copy("", 0);
+	char *id = NULL;
 
 	if (mark) {
 		const char *end =
@@ -122,7 +122,6 @@ static void begin_section(struct chapter *chapter, const char *text,
 
 		if (!end || end == mark + 2)
 			fail(chapter, "an id is {#like-this}", "");
-		free(id);
 		id = copy(mark + 2, (size_t)(end - mark) - 2);
 		note_id(chapter, id);
 	}
@@ -138,7 +137,7 @@ static void begin_section(struct chapter *chapter, const char *text,
 	puts(",");
 	put_string(chapter->lesson, strlen(chapter->lesson));
 	puts(",");
-	put_string(id, strlen(id));
+	put_string(id ? id : "", id ? strlen(id) : 0);
 	puts(",");
 	put_string(text, title);
 	puts(",");
