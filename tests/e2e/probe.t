@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What the probe says about small verbs programs, and what it obeys."""
 import os
+import select
 import shutil
 import signal
 
@@ -220,9 +221,32 @@ def pause():
               (-signal.SIGABRT, True), "a crash says no bye")
 
 
+def alone(session):
+    """No other thread stops while one is stopped: as far as 20 ms show."""
+    if session.text or select.select([session.socket], [], [], 0.02)[0]:
+        while True:
+            event = session.read()
+            if event.get("stop"):
+                return False
+            if not session.text and not select.select(
+                    [session.socket], [], [], 0.02)[0]:
+                return True
+    return True
+
+
 def many_threads():
     session = peer.Peer(CASES, "threads")
-    status = session.finish()
+    session.stop()
+    session.go("until ibv_dealloc_pd")
+    quiet = True
+    for _ in range(20):
+        quiet = quiet and alone(session)
+        session.go()
+    tap.ok(quiet, "threads: one is stopped at a time")
+    session.say("go")
+    while (event := session.stop()) is not None:
+        session.say("go")
+    status = session.child.wait(timeout=60)
     tap.equal(status, 0, "threads: stepped to the end")
     allocs = [e["ret"] for e in session.events if e["ev"] == "ret"
               and e["call"] == "ibv_alloc_pd"]
@@ -249,8 +273,20 @@ def children():
     tap.equal(sockets, "0", "exec: the socket is closed")
 
 
+    session = peer.Peer(CASES, "spawns", start="run")
+    tap.equal((session.finish(), session.out), (0, "0\n"),
+              "spawn: nor does it get the socket")
+
+
 def silence():
     """The other side leaves, talks nonsense, or was never there."""
+    session = peer.Peer(CASES, "threads", start="run")
+    while session.read()["ev"] != "ret":
+        pass
+    session.socket.close()
+    out, err = session.child.communicate(timeout=60)
+    tap.equal((session.child.returncode, err), (0, ""),
+              "gone while it talks: no signal either")
     for name, last in (("gone", None), ("garbage", "sing!"),
                        ("binary", "\x00\x01" * 400)):
         session = peer.Peer(HELLO)

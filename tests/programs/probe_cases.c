@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,6 +227,21 @@ static int forks(void)
 	return WIFEXITED(status) ? 0 : 1;
 }
 
+/* A child that is born without fork(): no handler of fork runs for it. */
+static int spawns(void)
+{
+	static char shell[] = "sh", option[] = "-c",
+		    command[] = "ls -l /proc/self/fd | grep -c socket";
+	char *const argv[] = { shell, option, command, NULL };
+	int status = 1;
+	pid_t child;
+
+	if (posix_spawn(&child, "/bin/sh", NULL, NULL, argv, environ))
+		return 1;
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? 0 : 1;
+}
+
 static int marks(void)
 {
 	void (*mark)(const char *, const char *, int) =
@@ -263,7 +279,7 @@ static const struct {
 	{ "blocked", blocked }, { "threads", threads },
 	{ "forks", forks },     { "marks", marks },
 	{ "null", null },       { "refusals", refusals },
-	{ "crash", crash },
+	{ "spawns", spawns },   { "crash", crash },
 };
 
 int main(int argc, char **argv)
