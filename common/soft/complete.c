@@ -108,6 +108,8 @@ void soft_cq_push(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited,
 			.frees = frees,
 			.slots = slots,
 		};
+		if (cq->stamps)
+			soft_cq_stamp(&cq->ring[(cq->tail - 1) & cq->mask]);
 		/* Errors count as solicited (IBTA 11.4.2.2). */
 		if (wc->status != IBV_WC_SUCCESS)
 			solicited = true;
@@ -120,6 +122,22 @@ void soft_cq_push(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited,
 		soft_channel_raise(cq);
 	if (died)
 		overrun(cq);
+}
+
+void soft_cq_drop(struct soft_cq *cq, const struct soft_qp *qp)
+{
+	uint32_t kept;
+
+	pthread_mutex_lock(&cq->lock);
+	kept = cq->head;
+	for (uint32_t i = cq->head; i != cq->tail; i++) {
+		const struct soft_cqe *cqe = &cq->ring[i & cq->mask];
+
+		if (cqe->wc.qp_num != qp->qp.qp_num)
+			cq->ring[kept++ & cq->mask] = *cqe;
+	}
+	cq->tail = kept;
+	pthread_mutex_unlock(&cq->lock);
 }
 
 void soft_cq_forget(struct soft_cq *cq, const struct soft_qp *qp)
@@ -146,20 +164,39 @@ static void polled_nothing(void)
 		sched_yield();
 }
 
+/* Under the CQ's lock; there is one. */
+static const struct soft_cqe *take(struct soft_cq *cq)
+{
+	const struct soft_cqe *cqe = &cq->ring[cq->head++ & cq->mask];
+
+	if (cqe->frees)
+		__atomic_fetch_sub(&cqe->frees->sq.used, cqe->slots,
+				   __ATOMIC_RELEASE);
+	return cqe;
+}
+
+bool soft_cq_take(struct soft_cq *cq, struct soft_cqe *cqe)
+{
+	bool any;
+
+	pthread_mutex_lock(&cq->lock);
+	any = cq->head != cq->tail;
+	if (any)
+		*cqe = *take(cq);
+	pthread_mutex_unlock(&cq->lock);
+	if (!any)
+		polled_nothing();
+	return any;
+}
+
 int soft_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
 	struct soft_cq *cq = soft_cq_of(ibcq);
 	int n = 0;
 
 	pthread_mutex_lock(&cq->lock);
-	while (n < num_entries && cq->head != cq->tail) {
-		struct soft_cqe *cqe = &cq->ring[cq->head++ & cq->mask];
-
-		wc[n++] = cqe->wc;
-		if (cqe->frees)
-			__atomic_fetch_sub(&cqe->frees->sq.used, cqe->slots,
-					   __ATOMIC_RELEASE);
-	}
+	while (n < num_entries && cq->head != cq->tail)
+		wc[n++] = take(cq)->wc;
 	pthread_mutex_unlock(&cq->lock);
 	if (!n)
 		polled_nothing();

@@ -18,6 +18,16 @@ static void fill(struct verbs_context *vctx)
 	vctx->sz = sizeof(*vctx);
 	vctx->query_port = soft_query_port;
 	vctx->query_device_ex = soft_query_device_ex;
+	vctx->create_cq_ex = soft_create_cq_ex;
+	vctx->create_qp_ex = soft_create_qp_ex;
+	vctx->create_srq_ex = soft_create_srq_ex;
+	vctx->query_rt_values = soft_query_rt_values;
+	vctx->alloc_td = soft_alloc_td;
+	vctx->dealloc_td = soft_dealloc_td;
+	vctx->alloc_parent_domain = soft_alloc_parent_domain;
+	vctx->alloc_dm = soft_alloc_dm;
+	vctx->free_dm = soft_free_dm;
+	vctx->reg_dm_mr = soft_reg_dm_mr;
 	context->abi_compat = __VERBS_ABI_IS_EXTENDED;
 	context->device = &soft_device;
 	context->num_comp_vectors = 1;
@@ -26,6 +36,9 @@ static void fill(struct verbs_context *vctx)
 	context->ops.post_srq_recv = soft_post_srq_recv;
 	context->ops.post_send = soft_post_send;
 	context->ops.post_recv = soft_post_recv;
+	context->ops.alloc_mw = soft_alloc_mw;
+	context->ops.bind_mw = soft_bind_mw;
+	context->ops.dealloc_mw = soft_dealloc_mw;
 	pthread_mutex_init(&context->mutex, NULL);
 }
 
@@ -113,8 +126,11 @@ static void abandon_all(struct soft_context *soft)
 		{ SOFT_SRQ, soft_srq_abandon },
 		{ SOFT_CQ, soft_cq_abandon },
 		{ SOFT_CHANNEL, soft_channel_abandon },
+		{ SOFT_MW, soft_mw_abandon },
 		{ SOFT_MR, soft_mr_abandon },
+		{ SOFT_DM, soft_dm_abandon },
 		{ SOFT_PD, soft_pd_abandon },
+		{ SOFT_TD, soft_td_abandon },
 	};
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)

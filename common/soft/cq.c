@@ -29,6 +29,7 @@ static int check_cq(struct ibv_context *context, int cqe,
 
 static void free_cq(struct soft_cq *cq)
 {
+	pthread_mutex_destroy(&cq->poll_lock);
 	pthread_cond_destroy(&cq->cq.cond);
 	pthread_mutex_destroy(&cq->cq.mutex);
 	free(cq);
@@ -44,6 +45,7 @@ static struct soft_cq *new_cq(struct ibv_context *context, void *cq_context,
 	cq->cq.context = context;
 	cq->cq.cq_context = cq_context;
 	cq->cq.channel = channel;
+	pthread_mutex_init(&cq->poll_lock, NULL);
 	pthread_mutex_init(&cq->cq.mutex, NULL);
 	pthread_cond_init(&cq->cq.cond, NULL);
 	return cq;
@@ -69,6 +71,25 @@ static int enter_cq(struct soft_cq *cq, int cqe, int comp_vector)
 	return err;
 }
 
+int soft_cq_create(struct ibv_context *context, int cqe, void *cq_context,
+		   struct ibv_comp_channel *channel, int comp_vector,
+		   struct soft_cq **made)
+{
+	struct soft_cq *cq = new_cq(context, cq_context, channel);
+	int err;
+
+	if (!cq)
+		return ENOMEM;
+	soft_enter();
+	err = enter_cq(cq, cqe, comp_vector);
+	soft_leave();
+	if (err)
+		free_cq(cq);
+	else
+		*made = cq;
+	return err;
+}
+
 SOFT_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 					 void *cq_context,
 					 struct ibv_comp_channel *channel,
@@ -80,14 +101,9 @@ SOFT_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 	if (soft_foreign(context))
 		return SOFT_REAL(ibv_create_cq)(context, cqe, cq_context,
 						channel, comp_vector);
-	cq = new_cq(context, cq_context, channel);
-	if (!cq)
-		return NULL;
-	soft_enter();
-	err = enter_cq(cq, cqe, comp_vector);
-	soft_leave();
+	err = soft_cq_create(context, cqe, cq_context, channel, comp_vector,
+			     &cq);
 	if (err) {
-		free_cq(cq);
 		errno = err;
 		return NULL;
 	}

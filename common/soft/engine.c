@@ -397,6 +397,8 @@ void soft_engine_qp_fini(struct soft_qp *qp)
 static void reset(struct soft_engine_qp *eq)
 {
 	discard(eq);
+	soft_cq_drop(soft_cq_of(eq->qp->init.send_cq), eq->qp);
+	soft_cq_drop(soft_cq_of(eq->qp->init.recv_cq), eq->qp);
 	eq->cq_died = eq->last_wqe_told = false;
 	eq->rnr_wait = eq->draining = eq->drain_notify = false;
 	eq->nak_sent = eq->in_message = false;

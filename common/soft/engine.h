@@ -115,6 +115,11 @@ static inline struct soft_qp *soft_qp_of(struct ibv_qp *qp)
 	return (struct soft_qp *)((char *)qp - offsetof(struct soft_qp, qp));
 }
 
+static inline struct soft_mw *soft_mw_of(struct ibv_mw *mw)
+{
+	return (struct soft_mw *)((char *)mw - offsetof(struct soft_mw, mw));
+}
+
 static inline struct soft_wqe *soft_wq_at(const struct soft_wq *wq,
 					  uint32_t index)
 {
@@ -131,6 +136,13 @@ static inline bool soft_wqe_is_atomic(const struct soft_wqe *wqe)
 {
 	return wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 	       wqe->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* Done at home, in its turn: sends nothing and takes no PSN. */
+static inline bool soft_wqe_is_local(const struct soft_wqe *wqe)
+{
+	return wqe->opcode == IBV_WR_BIND_MW ||
+	       wqe->opcode == IBV_WR_LOCAL_INV;
 }
 
 static inline bool soft_wqe_wants_response(const struct soft_wqe *wqe)
@@ -195,6 +207,13 @@ bool soft_sge_memory(const struct ibv_pd *pd, const struct soft_wqe *wqe,
  */
 void soft_cq_push(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited,
 		  struct soft_qp *frees, unsigned int slots);
+/* Takes the oldest CQE out, as polling does; false: there is none. */
+bool soft_cq_take(struct soft_cq *cq, struct soft_cqe *cqe);
+/*
+ * Takes a QP's CQEs out: its next life, after RESET, begins with none of the
+ * last one's, as on mlx4 and mlx5 (from memory).
+ */
+void soft_cq_drop(struct soft_cq *cq, const struct soft_qp *qp);
 /* The CQEs of a QP stay but free nothing any more. */
 void soft_cq_forget(struct soft_cq *cq, const struct soft_qp *qp);
 

@@ -8,13 +8,15 @@
 
 #include <errno.h>
 
+#include "common/soft/pages.h"
+
 pthread_mutex_t soft_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct soft_context *opened; /* under soft_lock */
 /* The parent's: kept, so that a memory checker does not call them lost. */
 static struct soft_context *inherited;
 
-static int refuse(const char *verb)
+int soft_refuse_inherited(const char *verb)
 {
 	soft_diagnose("%s: fork() leaves the parent's objects to the parent: "
 		      "open the device in the child",
@@ -28,7 +30,7 @@ static int refuse_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 {
 	(void)qp;
 	*bad_wr = wr;
-	return refuse("ibv_post_send");
+	return soft_refuse_inherited("ibv_post_send");
 }
 
 static int refuse_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
@@ -36,7 +38,7 @@ static int refuse_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 {
 	(void)qp;
 	*bad_wr = wr;
-	return refuse("ibv_post_recv");
+	return soft_refuse_inherited("ibv_post_recv");
 }
 
 static int refuse_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
@@ -44,19 +46,19 @@ static int refuse_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 {
 	(void)srq;
 	*bad_wr = wr;
-	return refuse("ibv_post_srq_recv");
+	return soft_refuse_inherited("ibv_post_srq_recv");
 }
 
 static int refuse_poll(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 {
 	(void)cq, (void)num_entries, (void)wc;
-	return -refuse("ibv_poll_cq");
+	return -soft_refuse_inherited("ibv_poll_cq");
 }
 
 static int refuse_notify(struct ibv_cq *cq, int solicited_only)
 {
 	(void)cq, (void)solicited_only;
-	return refuse("ibv_req_notify_cq");
+	return soft_refuse_inherited("ibv_req_notify_cq");
 }
 
 /* All objects in one piece, whatever other threads are doing. */
@@ -84,14 +86,18 @@ static void after_fork_child(void)
 		ops->post_srq_recv = refuse_srq_recv;
 		ops->poll_cq = refuse_poll;
 		ops->req_notify_cq = refuse_notify;
+		(*place)->inherited = true;
 	}
 	*place = inherited;
 	inherited = opened;
 	opened = NULL;
 	pthread_mutex_init(&soft_lock, NULL);
 	soft_objects_forget();
-	soft_mrs_forget();
+	soft_keys_forget();
+	soft_pages_forget();
 	soft_qps_forget();
+	soft_mcast_forget();
+	soft_dms_forget();
 	soft_engine_after_fork();
 }
 

@@ -27,6 +27,10 @@ static struct soft_device_limits limits = {
 	.max_srq_wr = 1u << 20,
 	.max_srq_sge = 27,
 	.max_rd_atom = 128,
+	.max_mw = MANY,
+	.max_mcast_grp = 8192,
+	.max_mcast_attach = 56,
+	.max_dm = 1u << 18,
 };
 
 /* Each narrows one limit, from `least` up to what the device can do. */
@@ -43,6 +47,15 @@ static const struct narrowing {
 	{ "SOFTVERBS_MAX_MR", &limits.max_mr, 1 },
 	{ "SOFTVERBS_MAX_PD", &limits.max_pd, 1 },
 	{ "SOFTVERBS_MAX_CQ", &limits.max_cq, 1 },
+	{ "SOFTVERBS_MAX_AH", &limits.max_ah, 1 },
+	{ "SOFTVERBS_MAX_SRQ", &limits.max_srq, 1 },
+	{ "SOFTVERBS_MAX_SRQ_WR", &limits.max_srq_wr, 1 },
+	{ "SOFTVERBS_MAX_SRQ_SGE", &limits.max_srq_sge, 1 },
+	{ "SOFTVERBS_MAX_RD_ATOM", &limits.max_rd_atom, 0 },
+	{ "SOFTVERBS_MAX_MW", &limits.max_mw, 0 },
+	{ "SOFTVERBS_MAX_MCAST_GRP", &limits.max_mcast_grp, 0 },
+	{ "SOFTVERBS_MAX_MCAST_ATTACH", &limits.max_mcast_attach, 0 },
+	{ "SOFTVERBS_MAX_DM", &limits.max_dm, 0 },
 };
 
 static void narrow(const struct narrowing *narrowing)

@@ -2,27 +2,16 @@
 /*
  * Memory regions: registration with the kernel's checks, and the check of
  * every access that the engine makes.
- *
- * A key is index << 8 | a random byte. Indexes go round, so that the key of
- * an MR that is gone stays unused for long.
  */
 #include "common/soft/object.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/random.h>
-#include <unistd.h>
 
-#include "common/soft/map.h"
 #include "common/soft/pages.h"
 
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
-
-#define INDEX_MASK 0xffffffu
-
-static struct soft_map mrs; /* by index */
-static uint32_t last_index;
 
 /* ib_access_writable(): what makes registering ask for writable memory. */
 #define WRITABLE                                            \
@@ -36,7 +25,7 @@ static uint32_t last_index;
 	 ELSEWHERE | SOFT_ACCESS_FLUSH_GLOBAL | SOFT_ACCESS_FLUSH_PERSISTENT)
 
 /* The kernel's ib_check_mr_access(), then what rxe's driver refuses. */
-static int check_access(unsigned int access)
+int soft_mr_check_access(unsigned int access)
 {
 	access &= ~IBV_ACCESS_OPTIONAL_RANGE;
 	if (access & NEEDS_LOCAL_WRITE && !(access & IBV_ACCESS_LOCAL_WRITE))
@@ -52,8 +41,8 @@ static int check_access(unsigned int access)
 }
 
 /* The kernel's ib_umem_get(); what it charges is in *pages. */
-static int get_memory(uintptr_t addr, size_t length, unsigned int access,
-		      size_t *pages)
+int soft_mr_get_memory(uintptr_t addr, size_t length, unsigned int access,
+		       size_t *pages)
 {
 	int err;
 
@@ -72,48 +61,15 @@ static int get_memory(uintptr_t addr, size_t length, unsigned int access,
 	return err;
 }
 
-static uint32_t random_byte(void)
-{
-	static uint64_t state;
-
-	if (!state && getrandom(&state, sizeof(state), 0) != sizeof(state))
-		state = getpid();
-	state = state * UINT64_C(6364136223846793005) + 1;
-	return state >> 56;
-}
-
-/* Gives the MR an index that is free, and its key. */
-static int add_key(struct soft_mr *mr)
-{
-	int err;
-
-	do
-		last_index = (last_index + 1) & INDEX_MASK;
-	while (!last_index || soft_map_get(&mrs, last_index));
-	err = soft_map_set(&mrs, last_index, mr);
-	if (err)
-		return err;
-	mr->mr.lkey = last_index << 8 | random_byte();
-	mr->mr.rkey = mr->mr.lkey;
-	return 0;
-}
-
-static void remove_key(const struct soft_mr *mr)
-{
-	soft_map_remove(&mrs, mr->mr.lkey >> 8);
-}
-
 struct soft_mr *soft_mr_find(uint32_t key)
 {
-	struct soft_mr *mr = soft_map_get(&mrs, key >> 8);
+	struct soft_object *object = soft_key_find(key);
+	struct soft_mr *mr;
 
-	return mr && mr->mr.lkey == key ? mr : NULL;
-}
-
-void soft_mrs_forget(void)
-{
-	soft_map_clear(&mrs);
-	soft_pages_forget();
+	if (!object || object->type != SOFT_MR)
+		return NULL;
+	mr = object->public;
+	return mr->key == key ? mr : NULL;
 }
 
 enum soft_access soft_mr_access(const struct ibv_pd *pd, uint32_t key,
@@ -123,7 +79,7 @@ enum soft_access soft_mr_access(const struct ibv_pd *pd, uint32_t key,
 	const struct soft_mr *mr = soft_mr_find(key);
 	uint64_t offset;
 
-	if (!mr || mr->mr.pd != pd)
+	if (!mr || !soft_same_pd(mr->mr.pd, pd))
 		return SOFT_ACCESS_KEY;
 	if (access & ~mr->access)
 		return SOFT_ACCESS_RIGHTS;
@@ -131,31 +87,37 @@ enum soft_access soft_mr_access(const struct ibv_pd *pd, uint32_t key,
 	offset = addr - mr->iova;
 	if (offset > mr->mr.length || length > mr->mr.length - offset)
 		return SOFT_ACCESS_RANGE;
-	*place = (char *)mr->mr.addr + offset;
+	*place = (char *)mr->memory + offset;
 	return SOFT_ACCESS_OK;
+}
+
+int soft_mr_enter(struct soft_mr *mr, struct soft_pd *pd)
+{
+	int err = soft_key_add(&mr->object, &mr->key);
+
+	if (err)
+		return err;
+	mr->mr.lkey = mr->mr.rkey = mr->key;
+	err = soft_object_add(&mr->object, SOFT_MR, mr, pd->object.context);
+	if (err)
+		soft_key_remove(mr->key);
+	else
+		pd->refs++;
+	return err;
 }
 
 /* Under soft_lock, when access and iova have been checked. */
 static int enter_mr(struct soft_mr *mr, struct soft_pd *pd)
 {
-	int err = get_memory((uintptr_t)mr->mr.addr, mr->mr.length, mr->access,
-			     &mr->pages);
+	int err = soft_mr_get_memory((uintptr_t)mr->mr.addr, mr->mr.length,
+				     mr->access, &mr->pages);
 
 	if (err)
 		return err;
-	err = add_key(mr);
+	mr->memory = mr->mr.addr;
+	err = soft_mr_enter(mr, pd);
 	if (err)
-		goto uncharge;
-	err = soft_object_add(&mr->object, SOFT_MR, mr, pd->object.context);
-	if (err)
-		goto remove;
-	pd->refs++;
-	return 0;
-
-remove:
-	remove_key(mr);
-uncharge:
-	soft_pages_uncharge(mr->pages);
+		soft_pages_uncharge(mr->pages);
 	return err;
 }
 
@@ -176,7 +138,7 @@ static struct ibv_mr *register_mr(struct ibv_pd *public, void *addr,
 	else if (((uintptr_t)addr ^ iova) & 4095)
 		err = EINVAL;
 	if (!err)
-		err = check_access(access);
+		err = soft_mr_check_access(access);
 	if (!err) {
 		mr->mr.context = public->context;
 		mr->mr.pd = public;
@@ -227,7 +189,9 @@ SOFT_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr,
 static void leave_mr(struct soft_mr *mr)
 {
 	((struct soft_pd *)mr->mr.pd)->refs--;
-	remove_key(mr);
+	soft_key_remove(mr->key);
+	if (mr->dm)
+		mr->dm->refs--;
 	soft_pages_uncharge(mr->pages);
 	soft_object_remove(&mr->object);
 }

@@ -32,6 +32,8 @@ static const struct type {
 	[SOFT_SRQ] = { "SRQ", offsetof(struct ibv_srq, handle) },
 	[SOFT_AH] = { "AH", offsetof(struct ibv_ah, handle) },
 	[SOFT_QP] = { "QP", offsetof(struct ibv_qp, handle) },
+	[SOFT_TD] = { "thread domain", NO_HANDLE },
+	[SOFT_DM] = { "device memory", offsetof(struct ibv_dm, handle) },
 	[SOFT_CONTEXT] = { "context", NO_HANDLE },
 };
 
@@ -169,6 +171,8 @@ static unsigned int limit_of(enum soft_type type)
 		return limits->max_ah;
 	case SOFT_QP:
 		return limits->max_qp;
+	case SOFT_MW:
+		return limits->max_mw;
 	default:
 		return UINT32_MAX;
 	}

@@ -94,9 +94,28 @@ void soft_objects_forget(void);
 void soft_context_opened(struct soft_context *soft);
 void soft_context_closed(struct soft_context *soft);
 
-/* MRs by key, QPs by number (mr.c, qp.c); under soft_lock. */
-void soft_mrs_forget(void);
+/*
+ * Keys of MRs and MWs (key.c), under soft_lock: adding gives an object an
+ * index that is free and a key of it, 0 or ENOMEM; finding looks at the
+ * index only.
+ */
+int soft_key_add(struct soft_object *object, uint32_t *key);
+void soft_key_remove(uint32_t key);
+struct soft_object *soft_key_find(uint32_t key);
+
+/* MRs and MWs by key, QPs by number; under soft_lock, in a forked child. */
+void soft_keys_forget(void);
 void soft_qps_forget(void);
+void soft_mcast_forget(void);
+void soft_dms_forget(void);
+/* Out of all its groups; under soft_lock (mcast.c). */
+void soft_mcast_forget_qp(struct soft_qp *qp);
+/* Says so on stderr and gives EINVAL, in errno too (fork.c). */
+int soft_refuse_inherited(const char *verb);
+static inline bool soft_is_inherited(struct ibv_context *context)
+{
+	return ((struct soft_context *)verbs_get_ctx(context))->inherited;
+}
 
 /*
  * What ibv_close_device() does with objects left behind: they stop working
@@ -110,6 +129,9 @@ void soft_cq_abandon(struct soft_object *object);
 void soft_srq_abandon(struct soft_object *object);
 void soft_ah_abandon(struct soft_object *object);
 void soft_qp_abandon(struct soft_object *object);
+void soft_mw_abandon(struct soft_object *object);
+void soft_td_abandon(struct soft_object *object);
+void soft_dm_abandon(struct soft_object *object);
 
 /* The one device, and what kind of port it has (device.c, query.c). */
 extern struct ibv_device soft_device;
@@ -119,6 +141,50 @@ int soft_query_port(struct ibv_context *context, uint8_t port_num,
 int soft_query_device_ex(struct ibv_context *context,
 			 const struct ibv_query_device_ex_input *input,
 			 struct ibv_device_attr_ex *attr, size_t size);
+
+/* What a context's pointers lead to; each file's head says more. */
+struct ibv_mw *soft_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int soft_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
+		 struct ibv_mw_bind *bind);
+int soft_dealloc_mw(struct ibv_mw *mw);
+struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context,
+				    struct ibv_cq_init_attr_ex *init);
+int soft_query_rt_values(struct ibv_context *context,
+			 struct ibv_values_ex *values);
+struct ibv_qp *soft_create_qp_ex(struct ibv_context *context,
+				 struct ibv_qp_init_attr_ex *init);
+struct ibv_srq *soft_create_srq_ex(struct ibv_context *context,
+				   struct ibv_srq_init_attr_ex *init);
+struct ibv_td *soft_alloc_td(struct ibv_context *context,
+			     struct ibv_td_init_attr *init);
+int soft_dealloc_td(struct ibv_td *td);
+struct ibv_pd *
+soft_alloc_parent_domain(struct ibv_context *context,
+			 struct ibv_parent_domain_init_attr *init);
+struct ibv_dm *soft_alloc_dm(struct ibv_context *context,
+			     struct ibv_alloc_dm_attr *attr);
+int soft_free_dm(struct ibv_dm *dm);
+struct ibv_mr *soft_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
+			      uint64_t offset, size_t length,
+			      unsigned int access);
+
+/* Checks of registration that others share (mr.c); 0 or an errno. */
+int soft_mr_check_access(unsigned int access);
+int soft_mr_get_memory(uintptr_t addr, size_t length, unsigned int access,
+		       size_t *pages);
+
+/* Gives an MR that has its memory a key and its place; under soft_lock. */
+int soft_mr_enter(struct soft_mr *mr, struct soft_pd *pd);
+
+/* A CQ with all that ibv_create_cq() checks, entered (cq.c); or an errno. */
+int soft_cq_create(struct ibv_context *context, int cqe, void *cq_context,
+		   struct ibv_comp_channel *channel, int comp_vector,
+		   struct soft_cq **made);
+/* A QP the same way (qp.c); writes the caps back into `init`. */
+int soft_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init,
+		   bool no_self_mcast, struct soft_qp **made);
+/* Frees what a QP with ibv_wr_* has for them, if it has (wr.c). */
+void soft_wr_fini(struct soft_qp *qp);
 
 /* An address as create_ah and modify_qp check it: 0 or EINVAL (ah.c). */
 int soft_check_address(const struct ibv_ah_attr *attr);

@@ -56,6 +56,11 @@ void soft_pages_uncharge(size_t pages)
 	charged -= pages;
 }
 
+void soft_pages_recharge(size_t pages)
+{
+	charged += pages;
+}
+
 void soft_pages_forget(void)
 {
 	charged = 0;

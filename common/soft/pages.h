@@ -27,6 +27,8 @@ int soft_pages_check(uintptr_t addr, size_t length, bool write);
  */
 int soft_pages_charge(size_t pages);
 void soft_pages_uncharge(size_t pages);
+/* Takes an uncharging back, whatever the limit says by now. */
+void soft_pages_recharge(size_t pages);
 /* After fork: nothing is registered. */
 void soft_pages_forget(void);
 

@@ -19,6 +19,7 @@ SOFT_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	if (!pd)
 		return NULL;
 	pd->pd.context = context;
+	pd->real = pd;
 	soft_enter();
 	if (!soft_find(context, SOFT_CONTEXT, "ibv_alloc_pd")) {
 		err = errno;
@@ -38,6 +39,15 @@ refused:
 	return NULL;
 }
 
+static void leave_pd(struct soft_pd *pd)
+{
+	if (pd->real != pd)
+		pd->real->refs--;
+	if (pd->td)
+		pd->td->refs--;
+	soft_object_remove(&pd->object);
+}
+
 SOFT_EXPORT int ibv_dealloc_pd(struct ibv_pd *public)
 {
 	struct soft_pd *pd;
@@ -52,7 +62,7 @@ SOFT_EXPORT int ibv_dealloc_pd(struct ibv_pd *public)
 	else if (pd->refs)
 		err = EBUSY;
 	else
-		soft_object_remove(&pd->object);
+		leave_pd(pd);
 	soft_leave();
 	if (err) {
 		errno = err;
@@ -62,7 +72,8 @@ SOFT_EXPORT int ibv_dealloc_pd(struct ibv_pd *public)
 	return 0;
 }
 
+/* Of those left behind in any order: the structs stay the program's. */
 void soft_pd_abandon(struct soft_object *object)
 {
-	soft_object_remove(object);
+	leave_pd(object->public);
 }

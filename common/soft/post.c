@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/soft/object.h"
+
 /* Which opcodes a QP type can do (IBTA table 85). */
 static bool opcode_fits(enum ibv_qp_type type, enum ibv_wr_opcode opcode)
 {
@@ -18,6 +20,8 @@ static bool opcode_fits(enum ibv_qp_type type, enum ibv_wr_opcode opcode)
 		return true;
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
+	case IBV_WR_BIND_MW:
+	case IBV_WR_LOCAL_INV:
 		return type == IBV_QPT_RC || type == IBV_QPT_UC;
 	case IBV_WR_RDMA_READ:
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
@@ -35,6 +39,12 @@ static bool is_atomic(enum ibv_wr_opcode opcode)
 	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
+/* What is done here and sends nothing: no SGEs. */
+static bool is_local(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_BIND_MW || opcode == IBV_WR_LOCAL_INV;
+}
+
 static uint64_t sge_sum(const struct ibv_sge *sge, int num_sge)
 {
 	uint64_t sum = 0;
@@ -44,14 +54,40 @@ static uint64_t sge_sum(const struct ibv_sge *sge, int num_sge)
 	return sum;
 }
 
-static int check_send(const struct soft_qp *qp, const struct ibv_send_wr *wr)
+/* Of a bind only that its objects live; the rest is the window's (mw.c). */
+static int check_bind(const struct ibv_send_wr *wr, unsigned int how)
+{
+	const struct ibv_mr *mr = wr->bind_mw.bind_info.mr;
+	enum ibv_mw_type type =
+		how & SOFT_POST_TYPE_1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2;
+
+	if (!soft_find(wr->bind_mw.mw, SOFT_MW, "bind of a memory window"))
+		return EINVAL;
+	if (wr->bind_mw.mw->type != type)
+		return EINVAL;
+	if (mr && !soft_find(mr, SOFT_MR, "bind of a memory window"))
+		return EINVAL;
+	return 0;
+}
+
+static int check_local(const struct ibv_send_wr *wr, unsigned int how)
+{
+	if (wr->send_flags & IBV_SEND_INLINE)
+		return EINVAL;
+	return wr->opcode == IBV_WR_BIND_MW ? check_bind(wr, how) : 0;
+}
+
+static int check_send(const struct soft_qp *qp, const struct ibv_send_wr *wr,
+		      unsigned int how)
 {
 	const struct soft_wq *wq = &qp->sq;
 	uint64_t length;
 
-	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > wq->max_sge)
-		return EINVAL;
 	if (!opcode_fits(qp->init.qp_type, wr->opcode))
+		return EINVAL;
+	if (is_local(wr->opcode))
+		return check_local(wr, how);
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > wq->max_sge)
 		return EINVAL;
 	length = sge_sum(wr->sg_list, wr->num_sge);
 	if (wr->send_flags & IBV_SEND_INLINE) {
@@ -109,10 +145,27 @@ static void push_wqe(struct soft_wq *wq)
 	__atomic_store_n(&wq->tail, wq->tail + 1, __ATOMIC_RELEASE);
 }
 
+static void take_local(struct soft_wqe *wqe, const struct ibv_send_wr *wr)
+{
+	const struct ibv_mw_bind_info *info = &wr->bind_mw.bind_info;
+
+	if (wr->opcode == IBV_WR_LOCAL_INV) {
+		wqe->rkey = wr->invalidate_rkey;
+		return;
+	}
+	wqe->mw_key = soft_mw_of(wr->bind_mw.mw)->rkey;
+	wqe->mr_key = info->mr ? info->mr->lkey : 0;
+	wqe->rkey = wr->bind_mw.rkey;
+	wqe->remote_addr = info->addr;
+	wqe->compare_add = info->length;
+	wqe->swap = info->mw_access_flags;
+}
+
 static void take_send(struct soft_qp *qp, const struct ibv_send_wr *wr)
 {
 	struct soft_wqe *wqe =
-		place_wqe(&qp->sq, wr->wr_id, wr->sg_list, wr->num_sge);
+		place_wqe(&qp->sq, wr->wr_id, wr->sg_list,
+			  is_local(wr->opcode) ? 0 : wr->num_sge);
 
 	wqe->opcode = wr->opcode;
 	wqe->flags = wr->send_flags;
@@ -120,7 +173,9 @@ static void take_send(struct soft_qp *qp, const struct ibv_send_wr *wr)
 		wqe->flags |= IBV_SEND_SIGNALED;
 	/* In a union with the rkey that SEND_WITH_INV names. */
 	wqe->imm = wr->imm_data;
-	if (qp->init.qp_type == IBV_QPT_UD) {
+	if (is_local(wr->opcode)) {
+		take_local(wqe, wr);
+	} else if (qp->init.qp_type == IBV_QPT_UD) {
 		wqe->ah = (struct soft_ah *)((char *)wr->wr.ud.ah -
 					     offsetof(struct soft_ah, ah));
 		__atomic_fetch_add(&wqe->ah->refs, 1, __ATOMIC_RELAXED);
@@ -141,33 +196,64 @@ static void take_send(struct soft_qp *qp, const struct ibv_send_wr *wr)
 	push_wqe(&qp->sq);
 }
 
-int soft_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
-		   struct ibv_send_wr **bad_wr)
+/* 0, or why this one can't be queued as the `taken`th from now. */
+static int may_take(const struct soft_qp *qp, const struct ibv_send_wr *wr,
+		    uint32_t taken, unsigned int how)
 {
-	struct soft_qp *qp = soft_qp_of(ibqp);
-	struct soft_wq *wq = &qp->sq;
+	const struct soft_wq *wq = &qp->sq;
+	int err;
+
+	if (qp->engine->state < IBV_QPS_RTS)
+		return EINVAL;
+	err = check_send(qp, wr, how);
+	if (err)
+		return err;
+	if (__atomic_load_n(&wq->used, __ATOMIC_ACQUIRE) + taken >= wq->max_wr)
+		return ENOMEM;
+	return 0;
+}
+
+/* The first that can't be taken, NULL: none; and why. */
+static struct ibv_send_wr *check_all(const struct soft_qp *qp,
+				     struct ibv_send_wr *wr, unsigned int how,
+				     int *err)
+{
+	for (uint32_t taken = 0; wr; wr = wr->next, taken++) {
+		*err = may_take(qp, wr, taken, how);
+		if (*err)
+			break;
+	}
+	return wr;
+}
+
+int soft_post_list(struct soft_qp *qp, struct ibv_send_wr *wr,
+		   struct ibv_send_wr **bad_wr, unsigned int how)
+{
 	int err = 0;
 
-	if (!bad_wr)
-		return EINVAL;
-	pthread_mutex_lock(&wq->lock);
+	pthread_mutex_lock(&qp->sq.lock);
+	if (how & SOFT_POST_WHOLE && check_all(qp, wr, how, &err))
+		goto unlock;
 	for (; wr; wr = wr->next) {
-		if (qp->engine->state < IBV_QPS_RTS)
-			err = EINVAL;
-		else
-			err = check_send(qp, wr);
-		if (!err &&
-		    __atomic_load_n(&wq->used, __ATOMIC_ACQUIRE) >= wq->max_wr)
-			err = ENOMEM;
+		err = may_take(qp, wr, 0, how);
 		if (err)
 			break;
 		take_send(qp, wr);
 	}
-	pthread_mutex_unlock(&wq->lock);
+unlock:
+	pthread_mutex_unlock(&qp->sq.lock);
 	soft_ring(qp->engine);
 	if (err)
 		*bad_wr = wr;
 	return err;
+}
+
+int soft_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		   struct ibv_send_wr **bad_wr)
+{
+	if (!bad_wr)
+		return EINVAL;
+	return soft_post_list(soft_qp_of(qp), wr, bad_wr, 0);
 }
 
 /* The part that an RQ and an SRQ share. The lock is held. */

@@ -171,6 +171,7 @@ static struct soft_qp *new_qp(struct ibv_pd *pd,
 
 static void free_qp(struct soft_qp *qp)
 {
+	soft_wr_fini(qp);
 	pthread_cond_destroy(&qp->qp.cond);
 	pthread_mutex_destroy(&qp->qp.mutex);
 	free(qp);
@@ -210,14 +211,12 @@ static int build_qp(struct soft_qp *qp)
 	return err;
 }
 
-SOFT_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *public,
-					 struct ibv_qp_init_attr *init)
+int soft_qp_create(struct ibv_pd *public, struct ibv_qp_init_attr *init,
+		   bool no_self_mcast, struct soft_qp **made)
 {
 	struct soft_qp *qp = NULL;
 	int err;
 
-	if (soft_foreign(public))
-		return SOFT_REAL(ibv_create_qp)(public, init);
 	soft_enter();
 	if (soft_find(public, SOFT_PD, "ibv_create_qp"))
 		err = check_init(public, init);
@@ -231,15 +230,33 @@ SOFT_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *public,
 			err = ENOMEM;
 	}
 	soft_leave();
-	if (!err)
+	if (!err) {
+		qp->no_self_mcast = no_self_mcast;
 		err = build_qp(qp);
+	}
 	if (err) {
 		if (qp)
 			free_qp(qp);
+		return err;
+	}
+	init->cap = qp->init.cap;
+	*made = qp;
+	return 0;
+}
+
+SOFT_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd,
+					 struct ibv_qp_init_attr *init)
+{
+	struct soft_qp *qp;
+	int err;
+
+	if (soft_foreign(pd))
+		return SOFT_REAL(ibv_create_qp)(pd, init);
+	err = soft_qp_create(pd, init, false, &qp);
+	if (err) {
 		errno = err;
 		return NULL;
 	}
-	init->cap = qp->init.cap;
 	return &qp->qp;
 }
 
@@ -275,6 +292,8 @@ SOFT_EXPORT int ibv_query_qp(struct ibv_qp *public, struct ibv_qp_attr *attr,
 static void leave_qp(struct soft_qp *qp)
 {
 	soft_map_remove(&qps, qp->qp.qp_num);
+	soft_mw_forget_qp(qp);
+	soft_mcast_forget_qp(qp);
 	soft_engine_qp_fini(qp);
 	hold(qp, -1);
 	soft_events_purge(&qp->object.context->async, &qp->object);
@@ -289,11 +308,13 @@ SOFT_EXPORT int ibv_destroy_qp(struct ibv_qp *public)
 		return SOFT_REAL(ibv_destroy_qp)(public);
 	soft_enter();
 	qp = soft_find(public, SOFT_QP, "ibv_destroy_qp");
-	if (qp) {
+	if (!qp) {
+		err = errno;
+	} else if (qp->groups) {
+		err = EBUSY;
+	} else {
 		soft_object_dying(&qp->object);
 		leave_qp(qp);
-	} else {
-		err = errno;
 	}
 	soft_leave();
 	if (err) {

@@ -29,9 +29,10 @@ static void fill_device(struct ibv_device_attr *attr)
 		.vendor_id = 0xffffff, /* nobody's, as rxe has it */
 		.max_qp = limits->max_qp,
 		.max_qp_wr = limits->max_qp_wr,
-		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD |
-				    IBV_DEVICE_SYS_IMAGE_GUID |
-				    IBV_DEVICE_RC_RNR_NAK_GEN,
+		.device_cap_flags =
+			IBV_DEVICE_CURR_QP_STATE_MOD |
+			IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
+			IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B,
 		.max_sge = limits->max_sge,
 		.max_sge_rd = limits->max_sge,
 		.max_cq = limits->max_cq,
@@ -42,6 +43,11 @@ static void fill_device(struct ibv_device_attr *attr)
 		.max_res_rd_atom = limits->max_rd_atom * limits->max_qp,
 		.max_qp_init_rd_atom = limits->max_rd_atom,
 		.atomic_cap = IBV_ATOMIC_HCA,
+		.max_mw = limits->max_mw,
+		.max_mcast_grp = limits->max_mcast_grp,
+		.max_mcast_qp_attach = limits->max_mcast_attach,
+		.max_total_mcast_qp_attach =
+			limits->max_mcast_grp * limits->max_mcast_attach,
 		.max_ah = limits->max_ah,
 		.max_srq = limits->max_srq,
 		.max_srq_wr = limits->max_srq_wr,
@@ -77,6 +83,10 @@ int soft_query_device_ex(struct ibv_context *context,
 	fill_device(&all.orig_attr);
 	all.device_cap_flags_ex = all.orig_attr.device_cap_flags;
 	all.phys_port_cnt_ex = PORTS;
+	all.max_dm_size = soft_limits()->max_dm;
+	/* The clock counts nanoseconds: a million of them in a millisecond. */
+	all.completion_timestamp_mask = UINT64_MAX;
+	all.hca_core_clock = 1000000;
 	/* The program's struct may be an older or a newer one than ours. */
 	memset(attr, 0, size);
 	memcpy(attr, &all, size < sizeof(all) ? size : sizeof(all));

@@ -59,6 +59,10 @@ static enum ibv_wc_opcode wc_opcode(enum ibv_wr_opcode opcode)
 		return IBV_WC_COMP_SWAP;
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		return IBV_WC_FETCH_ADD;
+	case IBV_WR_BIND_MW:
+		return IBV_WC_BIND_MW;
+	case IBV_WR_LOCAL_INV:
+		return IBV_WC_LOCAL_INV;
 	default:
 		return IBV_WC_SEND;
 	}
@@ -151,7 +155,7 @@ static enum ibv_wc_status check_wqe(const struct soft_qp *qp,
 		return IBV_WC_LOC_QP_OP_ERR;
 	if (qp->init.qp_type != IBV_QPT_UD)
 		return IBV_WC_SUCCESS;
-	if (wqe->ah->destroyed || wqe->ah->ah.pd != qp->qp.pd)
+	if (wqe->ah->destroyed || !soft_same_pd(wqe->ah->ah.pd, qp->qp.pd))
 		return IBV_WC_LOC_QP_OP_ERR;
 	if (wqe->length > soft_path_mtu(qp))
 		return IBV_WC_LOC_LEN_ERR;
@@ -283,14 +287,39 @@ static bool fail_in_turn(struct soft_engine_qp *eq, enum ibv_wc_status status)
 	return true;
 }
 
+/*
+ * A bind or an invalidation, when all before it are done: later than it must
+ * be, and so never too early. False: not yet, or the QP broke.
+ */
+static bool run_local(struct soft_engine_qp *eq, const struct soft_wqe *wqe)
+{
+	enum ibv_wc_status status;
+
+	if (eq->current != eq->qp->sq.head)
+		return false;
+	status = soft_mw_execute(eq->qp, wqe);
+	if (status != IBV_WC_SUCCESS) {
+		soft_send_fail(eq, status);
+		return false;
+	}
+	if (eq->begun == eq->current)
+		eq->begun++;
+	eq->current++;
+	soft_send_complete(eq, IBV_WC_SUCCESS);
+	return true;
+}
+
 /* One run of packets. False: nothing can be sent for now. */
 static bool send_run(struct soft_engine_qp *eq, uint32_t *bytes)
 {
 	struct soft_qp *qp = eq->qp;
 	struct soft_wqe *wqe = soft_wq_at(&qp->sq, eq->current);
 	struct soft_packet p;
-	enum ibv_wc_status status = check_wqe(qp, wqe);
+	enum ibv_wc_status status;
 
+	if (soft_wqe_is_local(wqe))
+		return run_local(eq, wqe);
+	status = check_wqe(qp, wqe);
 	if (status == IBV_WC_SUCCESS && !fill(eq, wqe, &p))
 		status = IBV_WC_LOC_PROT_ERR;
 	if (status != IBV_WC_SUCCESS)
@@ -305,6 +334,8 @@ static bool send_run(struct soft_engine_qp *eq, uint32_t *bytes)
 	}
 	*bytes += p.length;
 	advance(eq, wqe, &p);
+	if (p.service == SOFT_UD && soft_is_mcast(&p.dgid))
+		soft_mcast_deliver(&p, qp);
 	soft_carrier_send(&p);
 	if (eq->state != IBV_QPS_RTS && eq->state != IBV_QPS_SQD)
 		return false;

@@ -85,6 +85,9 @@ static void complete_success(struct soft_engine_qp *eq,
 	if (p->has_imm) {
 		wc.imm_data = p->imm;
 		wc.wc_flags |= IBV_WC_WITH_IMM;
+	} else if (p->invalidate) {
+		wc.invalidated_rkey = p->imm;
+		wc.wc_flags |= IBV_WC_WITH_INV;
 	}
 	soft_recv_complete(eq, &wc, p->solicited);
 }
@@ -112,8 +115,7 @@ static enum fault do_send(struct soft_engine_qp *eq, struct soft_packet *p)
 	eq->in_message = !p->last;
 	if (!p->last)
 		return FAULT_NONE;
-	if (p->invalidate) {
-		/* Only memory windows could be, and there are none. */
+	if (p->invalidate && !soft_mw_invalidate(eq->qp, p->imm)) {
 		soft_recv_fail(eq, IBV_WC_REM_INV_REQ_ERR);
 		return FAULT_INVALIDATE;
 	}
@@ -131,7 +133,7 @@ static enum fault check_remote(const struct soft_engine_qp *eq, uint32_t rkey,
 		return FAULT_REQUEST;
 	if (!length)
 		return FAULT_NONE;
-	if (soft_mr_access(eq->qp->qp.pd, rkey, va, length, access, place) !=
+	if (soft_remote_access(eq->qp, rkey, va, length, access, place) !=
 	    SOFT_ACCESS_OK)
 		return FAULT_ACCESS;
 	return FAULT_NONE;

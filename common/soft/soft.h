@@ -46,6 +46,8 @@ enum soft_type {
 	SOFT_SRQ,
 	SOFT_AH,
 	SOFT_QP,
+	SOFT_TD,
+	SOFT_DM,
 	SOFT_CONTEXT,
 	SOFT_TYPES,
 };
@@ -75,21 +77,59 @@ struct soft_context {
 	struct soft_context *next;
 	struct soft_events async;
 	struct soft_object *live[SOFT_TYPES]; /* its objects */
+	bool inherited; /* in a forked child: it and its objects are dead */
 	struct soft_object object;
 };
 
 struct soft_pd {
 	struct ibv_pd pd;
-	unsigned int refs; /* live MR, MW, AH, SRQ, QP: dealloc is EBUSY */
+	/* What decides on access: itself, or a parent domain's PD. */
+	struct soft_pd *real;
+	struct soft_td *td; /* a parent domain's, or NULL */
+	/* Live MR, MW, AH, SRQ, QP, parent domains: dealloc is EBUSY. */
+	unsigned int refs;
 	struct soft_object object;
 };
 
 struct soft_mr {
 	struct ibv_mr mr; /* lkey == rkey, as on most devices */
+	uint32_t key;     /* the same; the program can't change this one */
 	unsigned int access;
 	uint64_t iova;     /* what remote and local addresses are relative to */
 	unsigned int refs; /* bound MWs */
 	size_t pages;      /* counted against RLIMIT_MEMLOCK */
+	void *memory;      /* what iova stands for: mr.addr, or a DM's */
+	struct soft_dm *dm; /* whose memory it is, or NULL */
+	struct soft_object object;
+};
+
+/*
+ * A memory window. The program's mw.rkey is a copy: posting a bind of type 1
+ * changes it at once, of type 2 the program does. `rkey` is what opens it.
+ */
+struct soft_mw {
+	struct ibv_mw mw;
+	uint32_t rkey;
+	struct soft_mr *mr; /* that it is bound to, or NULL: opens nothing */
+	uint64_t addr, length; /* addr is an address of the MR */
+	unsigned int access;   /* IBV_ACCESS_ZERO_BASED: counts from addr */
+	struct soft_qp *qp;    /* type 2: whose peers it is for */
+	struct soft_object object;
+};
+
+/* Device memory: out of the program's sight, copied to and from. */
+struct soft_dm {
+	struct ibv_dm dm;
+	void *memory;
+	size_t length;
+	unsigned int refs; /* MRs */
+	struct soft_object object;
+};
+
+/* A thread domain; soft0's locks are taken all the same. */
+struct soft_td {
+	struct ibv_td td;
+	unsigned int refs; /* parent domains */
 	struct soft_object object;
 };
 
@@ -105,10 +145,18 @@ struct soft_cqe {
 	struct soft_qp
 		*frees;     /* QP whose SQ slots polling this frees, or NULL */
 	unsigned int slots; /* how many slots */
+	uint64_t clock, wallclock; /* ns; of CQs that were asked to stamp */
 };
 
 struct soft_cq {
-	struct ibv_cq cq;
+	union {
+		struct ibv_cq cq;
+		struct ibv_cq_ex ex; /* begins as ibv_cq does */
+	};
+	/* Of ibv_create_cq_ex(): held from start_poll to end_poll (cq_ex.c). */
+	pthread_mutex_t poll_lock;
+	struct soft_cqe current;
+	bool single_threaded, stamps;
 	pthread_mutex_t lock;
 	struct soft_cqe *ring; /* cq.cqe + 1 places, a power of two */
 	uint32_t mask, head, tail;
@@ -130,6 +178,8 @@ struct soft_wqe {
 	struct soft_ah *ah;               /* UD */
 	uint32_t remote_qpn, remote_qkey; /* UD */
 	uint32_t length;                  /* the sum of the SGEs */
+	/* BIND_MW: rkey is the new one, compare_add the length, swap flags. */
+	uint32_t mw_key, mr_key; /* as they were when posted; 0: no MR */
 	/* Requester's progress, engine only. */
 	uint32_t first_psn, last_psn;
 	uint32_t inline_length;
@@ -174,7 +224,13 @@ struct soft_ah {
 struct soft_engine_qp; /* requester's and responder's state: engine.h */
 
 struct soft_qp {
-	struct ibv_qp qp;
+	union {
+		struct ibv_qp qp;
+		struct ibv_qp_ex ex; /* begins with an ibv_qp */
+	};
+	struct soft_wr *wr; /* what ibv_wr_* are building (wr.c), or NULL */
+	unsigned int groups; /* multicast groups that it is attached to */
+	bool no_self_mcast;  /* IBV_QP_CREATE_BLOCK_SELF_MCAST_LB */
 	struct ibv_qp_init_attr init; /* with the caps as given */
 	/*
 	 * What was set by modify; PSNs masked. attr.qp_state is the state,
@@ -202,6 +258,7 @@ struct soft_device_limits {
 	uint32_t max_qp, max_cq, max_mr, max_pd, max_ah, max_srq;
 	uint32_t max_qp_wr, max_sge, max_inline, max_cqe;
 	uint32_t max_srq_wr, max_srq_sge, max_rd_atom;
+	uint32_t max_mw, max_mcast_grp, max_mcast_attach, max_dm;
 };
 extern const struct soft_device_limits *soft_limits(void);
 
@@ -211,7 +268,15 @@ union ibv_gid soft_gid(void); /* the device's one GID, index 0 */
 
 /* Objects by handle or number; NULL: none. Under soft_lock. */
 struct soft_mr *soft_mr_find(uint32_t key);
+struct soft_mw *soft_mw_find(uint32_t key); /* low byte not looked at */
 struct soft_qp *soft_qp_find(uint32_t qp_num);
+
+/* Whether two PDs give the same protection: parent domains lend theirs. */
+static inline bool soft_same_pd(const struct ibv_pd *a, const struct ibv_pd *b)
+{
+	return ((const struct soft_pd *)a)->real ==
+	       ((const struct soft_pd *)b)->real;
+}
 
 /*
  * Checks a local or remote access: the MR of `key`, of `pd`, with all of
@@ -226,6 +291,28 @@ enum soft_access {
 enum soft_access soft_mr_access(const struct ibv_pd *pd, uint32_t key,
 				uint64_t addr, uint64_t length,
 				unsigned int access, void **place);
+/* The same for what a QP's peer may do: by an MR's key or an MW's. */
+enum soft_access soft_remote_access(const struct soft_qp *qp, uint32_t key,
+				    uint64_t addr, uint64_t length,
+				    unsigned int access, void **place);
+
+/* --- memory windows, for the engine (mw.c), under soft_lock -------------- */
+
+/* Executes a BIND_MW or LOCAL_INV. */
+enum ibv_wc_status soft_mw_execute(struct soft_qp *qp,
+				   const struct soft_wqe *wqe);
+/* A peer's or the program's invalidation of a type 2 window; false: refused. */
+bool soft_mw_invalidate(const struct soft_qp *qp, uint32_t rkey);
+/* A QP goes, and with it what type 2 windows open to its peer. */
+void soft_mw_forget_qp(const struct soft_qp *qp);
+
+/* --- multicast, for the engine and carriers (mcast.c), under soft_lock --- */
+
+struct soft_packet;
+bool soft_is_mcast(const union ibv_gid *gid);
+/* To the QPs of this process in the packet's group; `from` sent it, or NULL. */
+void soft_mcast_deliver(const struct soft_packet *packet,
+			const struct soft_qp *from);
 
 /* Raises an async event on a context; takes 4. */
 void soft_async_raise(struct ibv_context *context,
@@ -254,6 +341,9 @@ void soft_engine_qp_query(struct soft_qp *qp, struct ibv_qp_attr *attr);
  */
 void soft_engine_rest(void);
 
+/* Sets a CQE's times to now. */
+void soft_cq_stamp(struct soft_cqe *cqe);
+
 /* Drops a WQE's reference on an AH, under soft_lock. */
 void soft_ah_put(struct soft_ah *ah);
 
@@ -268,6 +358,13 @@ void soft_cq_ring_fini(struct soft_cq *cq);
 /* The ops pointers of a context. */
 int soft_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		   struct ibv_send_wr **bad_wr);
+/*
+ * Posting in its other ways. WHOLE: all of the list or nothing of it;
+ * TYPE_1: binds are those of ibv_bind_mw(). *bad_wr is set on an error.
+ */
+enum { SOFT_POST_WHOLE = 1, SOFT_POST_TYPE_1 = 2 };
+int soft_post_list(struct soft_qp *qp, struct ibv_send_wr *wr,
+		   struct ibv_send_wr **bad_wr, unsigned int how);
 int soft_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		   struct ibv_recv_wr **bad_wr);
 int soft_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,

@@ -53,15 +53,13 @@ static struct soft_srq *new_srq(struct ibv_pd *pd,
 	return srq;
 }
 
-SOFT_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *public,
-					   struct ibv_srq_init_attr *init)
+static struct ibv_srq *create_srq(struct ibv_pd *public,
+				  struct ibv_srq_init_attr *init)
 {
 	struct soft_pd *pd;
 	struct soft_srq *srq = NULL;
 	int err = 0;
 
-	if (soft_foreign(public))
-		return SOFT_REAL(ibv_create_srq)(public, init);
 	soft_enter();
 	pd = soft_find(public, SOFT_PD, "ibv_create_srq");
 	if (!pd)
@@ -86,6 +84,38 @@ SOFT_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *public,
 	init->attr.max_wr = srq->wq.max_wr;
 	init->attr.max_sge = srq->wq.max_sge;
 	return &srq->srq;
+}
+
+SOFT_EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
+					   struct ibv_srq_init_attr *init)
+{
+	if (soft_foreign(pd))
+		return SOFT_REAL(ibv_create_srq)(pd, init);
+	return create_srq(pd, init);
+}
+
+struct ibv_srq *soft_create_srq_ex(struct ibv_context *context,
+				   struct ibv_srq_init_attr_ex *init)
+{
+	const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+	bool typed = init->comp_mask & IBV_SRQ_INIT_ATTR_TYPE;
+	int err = 0;
+
+	if (init->comp_mask & ~known ||
+	    (typed && init->srq_type != IBV_SRQT_BASIC))
+		err = EOPNOTSUPP;
+	else if (!(init->comp_mask & IBV_SRQ_INIT_ATTR_PD))
+		err = EINVAL;
+	else if (!soft_find(init->pd, SOFT_PD, "ibv_create_srq_ex"))
+		err = errno;
+	else if (init->pd->context != context)
+		err = EINVAL;
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	/* It begins as an ibv_srq_init_attr does. */
+	return create_srq(init->pd, (struct ibv_srq_init_attr *)init);
 }
 
 SOFT_EXPORT int ibv_modify_srq(struct ibv_srq *public,

@@ -12,6 +12,9 @@
 #include "common/soft/object.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 static int not_supported(const void *object, enum soft_type type,
 			 const char *verb)
@@ -19,39 +22,6 @@ static int not_supported(const void *object, enum soft_type type,
 	if (soft_find(object, type, verb))
 		errno = EOPNOTSUPP;
 	return errno;
-}
-
-SOFT_EXPORT int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
-				 uint16_t lid)
-{
-	if (soft_foreign(qp))
-		return SOFT_REAL(ibv_attach_mcast)(qp, gid, lid);
-	if (!soft_find(qp, SOFT_QP, "ibv_attach_mcast"))
-		return errno;
-	/* The core's own check comes before the device is asked. */
-	errno = gid->raw[0] != 0xff || qp->qp_type != IBV_QPT_UD ? EINVAL
-								 : EOPNOTSUPP;
-	return errno;
-}
-
-SOFT_EXPORT int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid,
-				 uint16_t lid)
-{
-	if (soft_foreign(qp))
-		return SOFT_REAL(ibv_detach_mcast)(qp, gid, lid);
-	if (!soft_find(qp, SOFT_QP, "ibv_detach_mcast"))
-		return errno;
-	errno = EINVAL; /* it never was attached */
-	return errno;
-}
-
-SOFT_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
-{
-	if (soft_foreign(qp))
-		return SOFT_REAL(ibv_qp_to_qp_ex)(qp);
-	/* Only QPs of ibv_create_qp_ex() with send_ops_flags have one. */
-	soft_find(qp, SOFT_QP, "ibv_qp_to_qp_ex");
-	return NULL;
 }
 
 SOFT_EXPORT int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
@@ -77,16 +47,6 @@ SOFT_EXPORT int ibv_query_qp_data_in_order(struct ibv_qp *qp,
 	/* No errors here: 0 says that no order is promised, which is true. */
 	soft_find(qp, SOFT_QP, "ibv_query_qp_data_in_order");
 	return 0;
-}
-
-SOFT_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd,
-			     void *addr, size_t length, int access)
-{
-	if (soft_foreign(mr))
-		return SOFT_REAL(ibv_rereg_mr)(mr, flags, pd, addr, length,
-					       access);
-	not_supported(mr, SOFT_MR, "ibv_rereg_mr");
-	return IBV_REREG_MR_ERR_CMD;
 }
 
 SOFT_EXPORT struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
@@ -115,10 +75,26 @@ SOFT_EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context,
 
 /* --- import: soft0's objects belong to one process ----------------------- */
 
+/* Real devices have character devices; ours, and its copies, are these. */
+static bool is_eventfd(int fd)
+{
+	char path[32], target[32] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (readlink(path, target, sizeof(target) - 1) < 0)
+		return false;
+	return !strcmp(target, "anon_inode:[eventfd]");
+}
+
 SOFT_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
-	struct ibv_context *context = SOFT_REAL(ibv_import_device)(cmd_fd);
+	struct ibv_context *context;
 
+	if (is_eventfd(cmd_fd)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	context = SOFT_REAL(ibv_import_device)(cmd_fd);
 	if (context)
 		soft_real_opened();
 	return context;
@@ -166,9 +142,10 @@ SOFT_EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context,
 	return NULL;
 }
 
-/* soft0 never gives out device memory: it can only be a real device's. */
 SOFT_EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
 {
 	if (soft_foreign(dm))
 		SOFT_REAL(ibv_unimport_dm)(dm);
+	else
+		not_supported(dm, SOFT_DM, "ibv_unimport_dm");
 }
