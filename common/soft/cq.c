@@ -118,6 +118,8 @@ SOFT_EXPORT int ibv_resize_cq(struct ibv_cq *public, int cqe)
 	if (soft_foreign(public))
 		return SOFT_REAL(ibv_resize_cq)(public, cqe);
 	soft_enter();
+	/* Whether the CQEs fit, of all that was posted before. */
+	soft_engine_catch_up();
 	cq = soft_find(public, SOFT_CQ, "ibv_resize_cq");
 	if (!cq)
 		err = errno;

@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define LOOKS 30 /* some 20 us on an idle machine */
+#define BURSTS 64 /* that a verb may wait for */
+#define LOOKS  30 /* some 20 us on an idle machine */
 
 /* One thread serves the process, as one card serves the machine. */
 static struct {
@@ -203,6 +204,18 @@ static bool run(struct soft_engine_qp *eq)
 		return false;
 	default:
 		return false;
+	}
+}
+
+void soft_engine_catch_up(void)
+{
+	for (int i = 0; i < BURSTS; i++) {
+		struct soft_engine_qp *eq = next_active();
+
+		if (!eq)
+			return;
+		if (run(eq))
+			soft_ring(eq);
 	}
 }
 

@@ -141,8 +141,7 @@ static inline bool soft_wqe_is_atomic(const struct soft_wqe *wqe)
 /* Done at home, in its turn: sends nothing and takes no PSN. */
 static inline bool soft_wqe_is_local(const struct soft_wqe *wqe)
 {
-	return wqe->opcode == IBV_WR_BIND_MW ||
-	       wqe->opcode == IBV_WR_LOCAL_INV;
+	return wqe->opcode == IBV_WR_BIND_MW || wqe->opcode == IBV_WR_LOCAL_INV;
 }
 
 static inline bool soft_wqe_wants_response(const struct soft_wqe *wqe)

@@ -278,7 +278,7 @@ SOFT_EXPORT int ibv_query_qp(struct ibv_qp *public, struct ibv_qp_attr *attr,
 		soft_engine_qp_query(qp, attr);
 		*init = qp->init;
 		if (attr_mask & IBV_QP_STATE)
-		public->state = attr->qp_state;
+			public->state = attr->qp_state;
 	} else {
 		err = errno;
 	}

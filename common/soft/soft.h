@@ -56,7 +56,7 @@ enum soft_type {
 struct soft_object {
 	enum soft_type type;
 	uint32_t handle;
-	bool dying; /* destroyed, waiting for its events to be acked */
+	bool dying;   /* destroyed, waiting for its events to be acked */
 	void *public; /* what the program holds */
 	struct soft_context *context;
 	struct soft_object *next, **prev; /* of one type, on the context */
@@ -110,7 +110,7 @@ struct soft_mr {
 struct soft_mw {
 	struct ibv_mw mw;
 	uint32_t rkey;
-	struct soft_mr *mr; /* that it is bound to, or NULL: opens nothing */
+	struct soft_mr *mr;    /* that it is bound to, or NULL: opens nothing */
 	uint64_t addr, length; /* addr is an address of the MR */
 	unsigned int access;   /* IBV_ACCESS_ZERO_BASED: counts from addr */
 	struct soft_qp *qp;    /* type 2: whose peers it is for */
@@ -228,7 +228,7 @@ struct soft_qp {
 		struct ibv_qp qp;
 		struct ibv_qp_ex ex; /* begins with an ibv_qp */
 	};
-	struct soft_wr *wr; /* what ibv_wr_* are building (wr.c), or NULL */
+	struct soft_wr *wr;  /* what ibv_wr_* are building (wr.c), or NULL */
 	unsigned int groups; /* multicast groups that it is attached to */
 	bool no_self_mcast;  /* IBV_QP_CREATE_BLOCK_SELF_MCAST_LB */
 	struct ibv_qp_init_attr init; /* with the caps as given */
@@ -334,6 +334,13 @@ void soft_engine_qp_changed(struct soft_qp *qp, enum ibv_qp_state from,
 			    int attr_mask);
 /* Current PSNs and draining flag for query_qp, under soft_lock. */
 void soft_engine_qp_query(struct soft_qp *qp, struct ibv_qp_attr *attr);
+
+/*
+ * Does what was posted so far, or much of it, in the caller's thread: for a
+ * verb whose answer depends on it, and that on hardware takes longer than
+ * the work. Under soft_lock.
+ */
+void soft_engine_catch_up(void);
 
 /*
  * Ends the engine's thread if no QP lives. For ibv_close_device, after its
