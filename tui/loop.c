@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tui/cells.h"
@@ -30,6 +31,8 @@
  * that the screen does not flicker between "stopped" and "running".
  */
 #define SETTLE_MS 12
+/* The shortest time between frames that no key has asked for. */
+#define FRAME_MS  30
 
 struct loop {
 	const struct menu *menu;
@@ -39,7 +42,8 @@ struct loop {
 	int epoll;
 	int signals; /* signalfd */
 	int row; /* what runs: a lesson, or -1: the program of the options */
-	int ended_by; /* the signal; 0: none */
+	int ended_by;     /* the signal; 0: none */
+	long drawn, took; /* when the last frame was, in ms, and how long */
 };
 
 /* The one that runs, for the exit handler: exit() must end the program too. */
@@ -122,8 +126,30 @@ static void start(struct loop *loop, int row)
 /* --- turning
  * ------------------------------------------------------------------ */
 
+static long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/*
+ * How long the next frame has to wait, in ms: while a program floods us with
+ * news, no more frames than can be seen, and at least half of the time for
+ * taking them in.
+ */
+static int frame_wait(const struct loop *loop)
+{
+	long pause = loop->took > FRAME_MS ? loop->took : FRAME_MS;
+	long wait = loop->drawn + pause - now_ms();
+
+	return wait > 0 ? (int)wait : 0;
+}
+
 static void draw(struct loop *loop)
 {
+	long began = now_ms();
 	int rows, columns;
 
 	terminal_size(&rows, &columns);
@@ -138,6 +164,8 @@ static void draw(struct loop *loop)
 	loop->model.width = columns;
 	view_draw(loop->cells, &loop->model);
 	terminal_show(loop->cells);
+	loop->drawn = now_ms();
+	loop->took = loop->drawn - began;
 }
 
 /* False: the end. */
@@ -195,23 +223,32 @@ static bool take_signal(struct loop *loop)
 	return true;
 }
 
+/* How long to wait for something to do; `late`: a frame is due. */
+static int patience(const struct loop *loop, bool late)
+{
+	if (late)
+		return frame_wait(loop);
+	return is_running(loop) ? 1000 : -1;
+}
+
 static void turn(struct loop *loop)
 {
 	struct model *model = &loop->model;
-	bool changed = true;
+	bool pressed = true, news = false;
 
-	while (take_keys(loop, &changed)) {
-		if (changed)
+	while (take_keys(loop, &pressed)) {
+		if (pressed || (news && !frame_wait(loop))) {
 			draw(loop);
-		changed = false;
-		terminal_wait(loop->epoll, is_running(loop) ? 1000 : -1);
+			pressed = news = false;
+		}
+		terminal_wait(loop->epoll, patience(loop, news));
 		if (take_signal(loop))
 			return;
 		if (model->session && session_dispatch(model->session)) {
 			if (model_update(model))
 				snprintf(model->message, sizeof(model->message),
 					 "no memory for the history");
-			changed = true;
+			news = true;
 		}
 	}
 }

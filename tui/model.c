@@ -148,6 +148,7 @@ static int take_in(struct model *model, size_t index)
 	bool is_stop = false;
 	int err = 0;
 
+	model_learn_dir(model, event);
 	switch (event->kind) {
 	case EVENT_ENTER:
 		open_enter(own, index);

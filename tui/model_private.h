@@ -8,6 +8,7 @@
 #include "tui/model.h"
 
 #define MODEL_OPEN_MAX 64
+#define MODEL_DIRS_MAX 16
 
 struct model_private {
 	size_t known;  /* events taken in so far */
@@ -18,10 +19,15 @@ struct model_private {
 	/* Enters without their rets: indexes of events, oldest first. */
 	size_t open[MODEL_OPEN_MAX];
 	int opens;
+	char *dir[MODEL_DIRS_MAX]; /* of the program's build, as it says */
+	int dirs;
 	struct event enter;  /* of model_stop_event(); its texts are borrowed */
 	unsigned long notes; /* session->notes_ever as of the last update */
 };
 
-void model_free_sources(struct model *model);
+void model_free_sources(struct model *model); /* and what was learned */
+
+/* Learns from an event where the program's build had its files. */
+void model_learn_dir(struct model *model, const struct event *event);
 
 #endif

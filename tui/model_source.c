@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Source files as lines, each read once. A program's debug information names
- * its files as its build saw them: they are looked for there, then in the
- * model's folders.
+ * its files as its build saw them: they are looked for in the folders of that
+ * build, as they stand, then in the model's folders.
  */
 #include "tui/model.h"
 
@@ -26,11 +26,30 @@ static void free_source(struct model_source *source)
 
 void model_free_sources(struct model *model)
 {
+	struct model_private *own = model->private;
+
 	for (int i = 0; i < model->sources; i++)
 		free_source(&model->source[i]);
 	free(model->source);
 	model->source = NULL;
 	model->sources = 0;
+	if (!own)
+		return;
+	while (own->dirs)
+		free(own->dir[--own->dirs]);
+}
+
+void model_learn_dir(struct model *model, const struct event *event)
+{
+	struct model_private *own = model->private;
+
+	if (!event->dir || event->dir[0] != '/' || own->dirs == MODEL_DIRS_MAX)
+		return;
+	for (int i = 0; i < own->dirs; i++)
+		if (!strcmp(own->dir[i], event->dir))
+			return;
+	own->dir[own->dirs] = strdup(event->dir);
+	own->dirs += own->dir[own->dirs] != NULL;
 }
 
 static FILE *open_regular(const char *path)
@@ -58,8 +77,13 @@ static FILE *open_in(const char *dir, const char *name)
 static FILE *open_source(const struct model *model, const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	FILE *file = open_regular(path);
+	const struct model_private *own = model->private;
+	FILE *file = NULL;
 
+	for (int i = 0; !file && path[0] != '/' && i < own->dirs; i++)
+		file = open_in(own->dir[i], path);
+	if (!file)
+		file = open_regular(path);
 	for (int i = 0; !file && path[0] != '/' && i < model->source_dirs; i++)
 		file = open_in(model->source_dir[i], path);
 	for (int i = 0; !file && i < model->source_dirs; i++)

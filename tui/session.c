@@ -93,10 +93,14 @@ static void drop_event(struct session *session, struct event *event)
  */
 static bool add_to_count(struct session *session, struct event *ret)
 {
-	size_t most =
-		session->events < COUNT_BACK ? session->events : COUNT_BACK;
+	struct session_private *own = session->private;
 
-	for (size_t i = 1; i <= most; i++) {
+	/* As nearly all are: no other of this seq can have come before. */
+	if (ret->seq > own->newest_ret) {
+		own->newest_ret = ret->seq;
+		return false;
+	}
+	for (size_t i = 1; i <= session->events && i <= COUNT_BACK; i++) {
 		struct event *before = session->event[session->events - i];
 
 		if (before->kind != EVENT_RET || before->seq != ret->seq)

@@ -27,7 +27,8 @@ struct session_private {
 	int end_status; /* of waitid() */
 	bool end_killed;
 	size_t event_room;
-	struct timespec since; /* the last command */
+	unsigned long newest_ret; /* the highest seq that has returned */
+	struct timespec since;    /* the last command */
 };
 
 /* Adds a descriptor to those that make session->fd readable. */

@@ -216,6 +216,7 @@ static bool read_place(struct parse *parse, json_t *root)
 	if (!json_is_object(at))
 		return wrong(parse, "\"at\" is no object");
 	if (!read_text(parse, at, "file", false, &event->file) ||
+	    !read_text(parse, at, "dir", false, &event->dir) ||
 	    !read_number(parse, at, "line", false, 0, INT_MAX, &line) ||
 	    !read_text(parse, at, "func", false, &event->func))
 		return false;
@@ -370,6 +371,7 @@ void event_free(struct event *event)
 	free(event->exe);
 	free(event->ret);
 	free(event->file);
+	free(event->dir);
 	free(event->func);
 	free(event);
 }

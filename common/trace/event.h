@@ -49,6 +49,7 @@ struct event {
 	int err;
 	unsigned long count; /* ret: how many calls it stands for, from 1 */
 	char *file;          /* NULL: unknown */
+	char *dir;           /* what `file` is relative to; NULL: unknown */
 	int line;
 	char *func; /* NULL: unknown */
 };

@@ -62,7 +62,8 @@ static void reads_every_key(void **state)
 		"cq\",\"args\":{\"context\":\"ctx0\",\"cqe\":16,\"channel\":"
 		"null,\"cap\":{\"a\":1,\"b\":[true,{\"c\":-5}]}},\"ok\":true,"
 		"\"ret\":\"cq0\",\"err\":0,\"out\":{\"cqe\":31},\"count\":3,"
-		"\"at\":{\"file\":\"a.c\",\"line\":95,\"func\":\"main\"}}\n");
+		"\"at\":{\"file\":\"a.c\",\"dir\":\"/x\",\"line\":95,"
+		"\"func\":\"main\"}}\n");
 
 	assert_int_equal(event->kind, EVENT_RET);
 	assert_int_equal(event->seq, 7);
@@ -81,6 +82,7 @@ static void reads_every_key(void **state)
 	assert_string_equal(event_field(&event->out, "cqe"), "31");
 	assert_int_equal(event->count, 3);
 	assert_string_equal(event->file, "a.c");
+	assert_string_equal(event->dir, "/x");
 	assert_int_equal(event->line, 95);
 	assert_string_equal(event->func, "main");
 	event_free(event);

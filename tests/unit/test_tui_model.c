@@ -330,15 +330,15 @@ static void test_step_count(void **state)
 
 static void test_source(void **state)
 {
-	char folder[] = "/tmp/verbstep-test-XXXXXX", path[64];
+	char folder[] = "/tmp/verbstep-test-XXXXXX", path[200], first[64];
 	struct model_feed *f = ran(2);
 	const struct model_source *source;
 	FILE *file;
 
 	(void)state;
 	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/feed.c", folder);
-	file = fopen(path, "w");
+	snprintf(first, sizeof(first), "%s/feed.c", folder);
+	file = fopen(first, "w");
 	assert_non_null(file);
 	fputs("int main(void)\r\n{\n\treturn\t0;\n}", file);
 	fclose(file);
@@ -350,6 +350,16 @@ static void test_source(void **state)
 	assert_string_equal(source->line[2], "        return  0;");
 	assert_string_equal(source->line[3], "}");
 	assert_int_equal(model_source(&f->model, "none.c")->lines, 0);
+	/* The program says where its build had it; not the model's folders. */
+	snprintf(path, sizeof(path),
+		 "{\"ev\":\"mark\",\"seq\":99,\"id\":\"x\",\"at\":"
+		 "{\"file\":\"sub.c\",\"dir\":\"%s\",\"line\":1}}",
+		 folder);
+	model_feed(f, path);
+	snprintf(path, sizeof(path), "%s/sub.c", folder);
+	assert_int_equal(rename(first, path), 0);
+	free(f->model.source_dir[--f->model.source_dirs]);
+	assert_int_equal(model_source(&f->model, "sub.c")->lines, 4);
 	/* Neither a folder nor a device is read. */
 	assert_int_equal(model_source(&f->model, "/")->lines, 0);
 	assert_int_equal(model_source(&f->model, "/dev/zero")->lines, 0);
