@@ -3,8 +3,9 @@
  * Calls of every kind, each on a line whose comment names it after an "@":
  * tests/e2e/probe_places.t compiles this file in several ways and compares
  * the places that the probe reports. The calls may be refused; they are only
- * made.
+ * made. A comment must stay on the line of its call:
  */
+/* clang-format off */
 #include <stdio.h>
 #include <stdlib.h>
 #include <infiniband/verbs.h>
