@@ -46,7 +46,7 @@ static int open_session(struct session *session, struct ibv_pd *pd,
 			struct ibv_cq *cq)
 {
 	memset(session, 0, sizeof(*session));
-	session->qp = create_rc_qp(pd, cq);
+	session->qp = create_rc_qp(pd, cq, 4);
 	if (!session->qp)
 		return -1;
 	session->memory = page_alloc(1);

@@ -6,13 +6,9 @@
  *
  * Copy from here: page-aligned memory, registered and given back in order.
  */
-#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "../common/lesson/lesson.h"
 
@@ -77,8 +73,8 @@ static void show_write(const struct ibv_mr *source,
 		report(errno, "ibv_create_cq(cqe=16)");
 		return;
 	}
-	near = create_rc_qp(source->pd, cq);
-	far = create_rc_qp(target->pd, cq);
+	near = create_rc_qp(source->pd, cq, 4);
+	far = create_rc_qp(target->pd, cq, 4);
 	if (near && far && !connect_pair(near, far, REMOTE_WRITE))
 		status = write_and_wait(near, source, target, length);
 	if (status >= 0)
@@ -98,24 +94,9 @@ static void show_write(const struct ibv_mr *source,
 		report(err, "ibv_destroy_cq()");
 }
 
-/* CAP_IPC_LOCK lifts the limit on locked memory: give it up. */
-static int drop_ipc_lock(void)
-{
-	struct __user_cap_header_struct head = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct caps[2];
-
-	if (syscall(SYS_capget, &head, caps))
-		return errno;
-	caps[0].effective &= ~(1u << CAP_IPC_LOCK);
-	return syscall(SYS_capset, &head, caps) ? errno : 0;
-}
-
 /* In a child: registers 16 pages where 4 may be locked. */
 static int over_memlock(void *device)
 {
-	const struct rlimit four = { 4 * page_bytes(), 4 * page_bytes() };
 	struct ibv_context *context = ibv_open_device(device);
 	struct ibv_pd *pd = context ? ibv_alloc_pd(context) : NULL;
 	char *memory = page_alloc(16);
@@ -124,7 +105,7 @@ static int over_memlock(void *device)
 
 	if (!pd || !memory)
 		return 1;
-	err = setrlimit(RLIMIT_MEMLOCK, &four) ? errno : drop_ipc_lock();
+	err = limit_locked(4);
 	if (err) {
 		say("  cannot be shown here: %s", errno_text(err));
 		return 0;

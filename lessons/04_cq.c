@@ -7,69 +7,28 @@
  * The completions come from a QP that is connected to itself and sends
  * itself messages of no bytes, which need no memory.
  */
-#include <poll.h>
-
 #include "../common/lesson/lesson.h"
 
 enum { DEPTH = 8 }; /* of the QP's send queue, and of its receive queue */
 
-static struct ibv_qp *create_rc(struct ibv_pd *pd, struct ibv_cq *cq,
-				int depth)
-{
-	struct ibv_qp_init_attr init = {
-		.send_cq = cq,
-		.recv_cq = cq,
-		.cap = { .max_send_wr = depth,
-			 .max_recv_wr = depth,
-			 .max_send_sge = 1,
-			 .max_recv_sge = 1 },
-		.qp_type = IBV_QPT_RC,
-	};
-	struct ibv_qp *qp = ibv_create_qp(pd, &init);
-
-	if (!qp)
-		report(errno, "ibv_create_qp(max_send_wr=%d)", depth);
-	return qp;
-}
-
-/* Lesson 05 does by hand what connect_qp() does here. */
+/* Lesson 05 does by hand what connect_pair() does here. */
 static int connect_to_itself(struct ibv_qp *qp)
 {
-	struct endpoint self;
-	int err;
-
-	err = endpoint_of(qp, &self);
-	if (!err)
-		err = connect_qp(qp, &self, &self, /* access */ 0);
-	return err;
+	return connect_pair(qp, qp, /* access */ 0);
 }
 
 /* The receive always completes, the send only with IBV_SEND_SIGNALED. */
 static int send_to_itself(struct ibv_qp *qp, uint64_t wr_id, int flags)
 {
-	struct ibv_recv_wr recv_wr = { .wr_id = wr_id }, *bad_recv;
-	struct ibv_send_wr send_wr = {
-		.wr_id = wr_id,
-		.opcode = IBV_WR_SEND,
-		.send_flags = flags,
-	};
-	struct ibv_send_wr *bad_send;
-	int err;
+	int err = post_recv(qp, wr_id, /* no bytes, no MR */ NULL);
 
-	err = ibv_post_recv(qp, &recv_wr, &bad_recv);
-	if (err) {
-		report(err, "ibv_post_recv(wr_id=%d)", (int)wr_id);
-		return err;
-	}
-	err = ibv_post_send(qp, &send_wr, &bad_send);
-	if (err)
-		report(err, "ibv_post_send(wr_id=%d)", (int)wr_id);
-	return err;
+	return err ? err : post_empty_send(qp, wr_id, flags);
 }
 
 static void show_size(struct ibv_context *context, int cqe)
 {
 	struct ibv_cq *cq;
+	int err;
 
 	cq = ibv_create_cq(context, cqe, NULL, /* channel */ NULL, 0);
 	if (!cq) {
@@ -77,8 +36,9 @@ static void show_size(struct ibv_context *context, int cqe)
 		return;
 	}
 	say("  asked for %d completions, got room for %d", cqe, cq->cqe);
-	if (ibv_destroy_cq(cq))
-		report(errno, "ibv_destroy_cq(cqe=%d)", cqe);
+	err = ibv_destroy_cq(cq);
+	if (err)
+		report(err, "ibv_destroy_cq(cqe=%d)", cqe);
 }
 
 static void refuse_cq(struct ibv_context *context, int cqe, int vector)
@@ -116,19 +76,12 @@ static int poll_one(struct ibv_cq *cq)
 }
 
 /* Events wait behind a file descriptor, which can be waited for. */
-static bool event_within(int fd, int milliseconds)
-{
-	struct pollfd events = { .fd = fd, .events = POLLIN };
-
-	return poll(&events, 1, milliseconds) == 1;
-}
-
 static int get_event(struct ibv_comp_channel *channel)
 {
 	void *cq_context;
 	struct ibv_cq *cq;
 
-	if (!event_within(channel->fd, 10000)) {
+	if (!readable_within(channel->fd, 10000)) {
 		report(ETIMEDOUT, "poll(channel->fd)");
 		return ETIMEDOUT;
 	}
@@ -151,7 +104,7 @@ static int arm_again(struct ibv_cq *cq)
 		report(err, "ibv_req_notify_cq(cq)");
 		return err;
 	}
-	if (!event_within(cq->channel->fd, 200)) {
+	if (!readable_within(cq->channel->fd, 200)) {
 		say("  no event for the completion that was there before; "
 		    "some devices raise one");
 		return 0;
@@ -182,7 +135,7 @@ static int destroy_unacked(void *device)
 	cq = ibv_create_cq(context, 2 * DEPTH, "the child", channel, 0);
 	if (!cq)
 		return 1;
-	qp = create_rc(pd, cq, DEPTH);
+	qp = create_rc_qp(pd, cq, DEPTH);
 	if (!qp || connect_to_itself(qp) || ibv_req_notify_cq(cq, 0))
 		return 1;
 	if (send_to_itself(qp, 1, 0) || get_event(channel))
@@ -211,7 +164,7 @@ static void show_async_events(struct ibv_context *context)
 	struct ibv_async_event event;
 	int events = 0;
 
-	while (event_within(context->async_fd, events ? 200 : 3000)) {
+	while (readable_within(context->async_fd, events ? 200 : 3000)) {
 		if (ibv_get_async_event(context, &event)) {
 			report(errno, "ibv_get_async_event(context)");
 			return;
@@ -239,7 +192,7 @@ static void overrun(struct ibv_pd *pd)
 		return;
 	}
 	sent = cq->cqe + 2;
-	qp = create_rc(pd, cq, sent);
+	qp = create_rc_qp(pd, cq, sent);
 	if (!qp)
 		goto destroy_cq;
 	err = connect_to_itself(qp);
@@ -318,7 +271,7 @@ int main(int argc, char **argv)
 	refused(EBUSY, ibv_destroy_comp_channel(channel));
 
 	step("create-qp");
-	qp = create_rc(pd, cq, DEPTH);
+	qp = create_rc_qp(pd, cq, DEPTH);
 	if (!qp)
 		goto destroy_cq;
 

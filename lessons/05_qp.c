@@ -4,19 +4,21 @@
  * to find out why one is refused, its way from RESET to RTS attribute by
  * attribute, data in both directions, and errors and the way back.
  *
- * Two ends, A and B, live in one program here. They know of each other only
- * what is in a struct endpoint, as two hosts would.
+ * Two ends, A and B, live in one program here, or, with --server and
+ * --connect, each in a program of its own. They know of each other only
+ * what is in a struct endpoint.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../common/lesson/lesson.h"
 
-enum { TEXT = 64, DEPTH = 8 };
+enum { TEXT = 64, DEPTH = 8, INLINE = 16 };
 
 struct end {
 	const char *name;
-	char *text; /* TEXT bytes of the MR */
+	char *text; /* a page, of which TEXT bytes are used */
 	struct ibv_mr *mr;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
@@ -29,12 +31,23 @@ static int create_end(struct end *end, struct ibv_pd *pd)
 		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = DEPTH,
 			 .max_recv_wr = DEPTH,
-			 .max_send_sge = 2,
+			 .max_send_sge = 1,
 			 .max_recv_sge = 1,
-			 .max_inline_data = 16 },
+			 .max_inline_data = INLINE },
 		.sq_sig_all = 1, /* every send ends in a completion */
 	};
 
+	end->text = page_alloc(1);
+	if (!end->text)
+		return ENOMEM;
+	end->mr = ibv_reg_mr(pd, end->text, page_bytes(),
+			     IBV_ACCESS_LOCAL_WRITE |
+				     IBV_ACCESS_REMOTE_WRITE |
+				     IBV_ACCESS_REMOTE_READ);
+	if (!end->mr) {
+		report(errno, "ibv_reg_mr(length=%zu)", page_bytes());
+		return EIO;
+	}
 	end->cq = ibv_create_cq(pd->context, 2 * DEPTH, NULL, NULL, 0);
 	if (!end->cq) {
 		report(errno, "ibv_create_cq(cqe=%d)", 2 * DEPTH);
@@ -47,18 +60,26 @@ static int create_end(struct end *end, struct ibv_pd *pd)
 		return EIO;
 	}
 	say("  %s, QP 0x%06x: send_wr %d -> %u, recv_wr %d -> %u, inline "
-	    "16 -> %u",
+	    "%d -> %u",
 	    end->name, end->qp->qp_num, DEPTH, init.cap.max_send_wr, DEPTH,
-	    init.cap.max_recv_wr, init.cap.max_inline_data);
+	    init.cap.max_recv_wr, INLINE, init.cap.max_inline_data);
 	return 0;
 }
 
 static void destroy_end(struct end *end)
 {
-	if (end->qp && ibv_destroy_qp(end->qp))
-		report(errno, "ibv_destroy_qp(%s)", end->name);
-	if (end->cq && ibv_destroy_cq(end->cq))
-		report(errno, "ibv_destroy_cq(%s)", end->name);
+	int err;
+
+	err = end->qp ? ibv_destroy_qp(end->qp) : 0;
+	if (err)
+		report(err, "ibv_destroy_qp(%s)", end->name);
+	err = end->cq ? ibv_destroy_cq(end->cq) : 0;
+	if (err)
+		report(err, "ibv_destroy_cq(%s)", end->name);
+	err = end->mr ? ibv_dereg_mr(end->mr) : 0;
+	if (err)
+		report(err, "ibv_dereg_mr(%s)", end->name);
+	free(end->text);
 }
 
 /* --- creation --- */
@@ -67,13 +88,15 @@ static void destroy_end(struct end *end)
 static int try_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
 	struct ibv_qp *qp;
+	int err;
 
 	errno = 0;
 	qp = ibv_create_qp(pd, init);
 	if (!qp)
 		return lesson_errno();
-	if (ibv_destroy_qp(qp))
-		report(errno, "ibv_destroy_qp(tried one)");
+	err = ibv_destroy_qp(qp);
+	if (err)
+		report(err, "ibv_destroy_qp(the one tried)");
 	return 0;
 }
 
@@ -86,24 +109,16 @@ static void try_types(struct ibv_pd *pd, struct ibv_qp_init_attr init)
 	} types[] = { { IBV_QPT_RC, "RC" },
 		      { IBV_QPT_UC, "UC" },
 		      { IBV_QPT_UD, "UD" },
-		      { IBV_QPT_RAW_PACKET, "RAW_PACKET" } };
+		      { IBV_QPT_RAW_PACKET, "RAW_PACKET" },
+		      { (enum ibv_qp_type)99, "number 99" } };
 	int i, err;
 
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < 5; i++) {
 		init.qp_type = types[i].type;
 		err = try_qp(pd, &init);
-		say("  IBV_QPT_%-10s  %s", types[i].name,
+		say("  %-10s  %s", types[i].name,
 		    err ? errno_text(err) : "made");
 	}
-}
-
-static void refuse_qp(struct ibv_pd *pd, struct ibv_qp_init_attr init)
-{
-	struct ibv_qp *qp;
-
-	refused(EINVAL, qp = ibv_create_qp(pd, &init));
-	if (qp)
-		ibv_destroy_qp(qp);
 }
 
 static void compare(const char *asked, uint32_t value, const char *limit,
@@ -217,14 +232,21 @@ static int to_state(struct end *end, enum ibv_qp_state state,
 	return err;
 }
 
-/* RESET to RTS: how a QP is connected, and a broken one used again. */
-static int connect_again(struct end *end, const struct endpoint *peer)
+static int both_to(struct end *a, struct end *b, enum ibv_qp_state state)
 {
-	if (to_state(end, IBV_QPS_INIT, NULL) ||
-	    to_state(end, IBV_QPS_RTR, peer) ||
-	    to_state(end, IBV_QPS_RTS, NULL))
-		return EIO;
-	return 0;
+	int err = to_state(a, state, &b->self);
+
+	return err ? err : to_state(b, state, &a->self);
+}
+
+/* What the peer must be told of this end. */
+static int describe(struct end *end)
+{
+	int err = endpoint_of(end->qp, &end->self);
+
+	end->self.addr = (uintptr_t)end->text;
+	end->self.rkey = end->mr->rkey;
+	return err;
 }
 
 static void refuse_wrong_ways(struct end *end, const struct endpoint *peer)
@@ -251,23 +273,20 @@ static void show_state(struct end *end)
 	int err;
 
 	err = ibv_query_qp(end->qp, &attr, mask, &init);
-	if (err) {
+	if (err)
 		report(err, "ibv_query_qp(%s)", end->name);
-		return;
-	}
-	if (attr.qp_state == IBV_QPS_RESET) {
+	else if (attr.qp_state == IBV_QPS_RESET)
 		say("  %s: RESET, it has forgotten its peer", end->name);
-		return;
-	}
-	say("  %s: %s, peer 0x%06x, rq_psn 0x%06x, sq_psn 0x%06x",
-	    end->name,
-	    attr.qp_state <= IBV_QPS_ERR ? states[attr.qp_state] : "?",
-	    attr.dest_qp_num, attr.rq_psn, attr.sq_psn);
+	else
+		say("  %s: %s, peer 0x%06x, rq_psn 0x%06x, sq_psn 0x%06x",
+		    end->name,
+		    attr.qp_state < 7 ? states[attr.qp_state] : "?",
+		    attr.dest_qp_num, attr.rq_psn, attr.sq_psn);
 }
 
 /* --- data --- */
 
-static int post_recv(struct end *end, uint64_t wr_id)
+static int receive(struct end *end, uint64_t wr_id)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)end->text,
 			       .length = TEXT,
@@ -285,8 +304,8 @@ static int post_recv(struct end *end, uint64_t wr_id)
 }
 
 /* SEND, WRITE or READ of the whole text. */
-static int post_send(struct end *end, uint64_t wr_id,
-		     enum ibv_wr_opcode opcode, const struct end *peer)
+static int transfer(struct end *end, uint64_t wr_id,
+		    enum ibv_wr_opcode opcode, const struct endpoint *peer)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)end->text,
 			       .length = TEXT,
@@ -297,8 +316,8 @@ static int post_send(struct end *end, uint64_t wr_id,
 		.num_sge = 1,
 		.opcode = opcode,
 		/* For WRITE and READ; a SEND does not look at these. */
-		.wr.rdma.remote_addr = (uintptr_t)peer->text,
-		.wr.rdma.rkey = peer->mr->rkey,
+		.wr.rdma.remote_addr = peer->addr,
+		.wr.rdma.rkey = peer->rkey,
 	};
 	struct ibv_send_wr *bad_wr;
 	int err;
@@ -310,52 +329,30 @@ static int post_send(struct end *end, uint64_t wr_id,
 	return err;
 }
 
-/* One completion, good or bad, which the caller judges. */
-static int get_completion(struct end *end, struct ibv_wc *wc)
-{
-	if (wait_completion(end->cq, wc, /* seconds */ 10) != 1) {
-		report(ETIMEDOUT, "ibv_poll_cq(%s)", end->name);
-		return ETIMEDOUT;
-	}
-	say("  %s: wr_id %d, %s", end->name, (int)wc->wr_id,
-	    ibv_wc_status_str(wc->status));
-	return 0;
-}
-
-static int expect_success(struct end *end, const char *what)
-{
-	struct ibv_wc wc;
-
-	if (get_completion(end, &wc))
-		return EIO;
-	if (wc.status == IBV_WC_SUCCESS)
-		return 0;
-	report_wc(&wc, what);
-	return EIO;
-}
-
 static int send_and_receive(struct end *a, struct end *b, const char *text)
 {
 	strcpy(a->text, text);
-	if (post_recv(b, 1) || post_send(a, 2, IBV_WR_SEND, b) ||
-	    expect_success(a, "SEND") || expect_success(b, "receive"))
+	if (receive(b, 1) || transfer(a, 2, IBV_WR_SEND, &b->self) ||
+	    expect_success(a->cq, "A, SEND") ||
+	    expect_success(b->cq, "B, receive"))
 		return EIO;
-	say("  B has received \"%s\"", b->text);
+	say("  B has received \"%.*s\"", TEXT, b->text);
 	return 0;
 }
 
 static int write_and_read(struct end *a, struct end *b)
 {
 	strcpy(a->text, "written by A");
-	if (post_send(a, 3, IBV_WR_RDMA_WRITE, b) ||
-	    expect_success(a, "RDMA WRITE"))
+	if (transfer(a, 3, IBV_WR_RDMA_WRITE, &b->self) ||
+	    expect_success(a->cq, "A, WRITE"))
 		return EIO;
-	say("  B's memory now says \"%s\"; B was told nothing", b->text);
+	say("  B's memory now says \"%.*s\"; B was told nothing", TEXT,
+	    b->text);
 	strcpy(b->text, "read from B");
-	if (post_send(a, 4, IBV_WR_RDMA_READ, b) ||
-	    expect_success(a, "RDMA READ"))
+	if (transfer(a, 4, IBV_WR_RDMA_READ, &b->self) ||
+	    expect_success(a->cq, "A, READ"))
 		return EIO;
-	say("  A's memory now says \"%s\"", a->text);
+	say("  A's memory now says \"%.*s\"", TEXT, a->text);
 	return 0;
 }
 
@@ -367,10 +364,10 @@ static int send_unexpected(struct end *a, struct end *b)
 	int i;
 
 	for (i = 0; i < 3; i++)
-		if (post_send(a, 5 + i, IBV_WR_SEND, b))
+		if (transfer(a, 5 + i, IBV_WR_SEND, &b->self))
 			return EIO;
 	for (i = 0; i < 3; i++) {
-		if (get_completion(a, &wc))
+		if (get_completion(a->cq, &wc, "A"))
 			return EIO;
 		if (cause == IBV_WC_WR_FLUSH_ERR)
 			cause = wc.status;
@@ -382,6 +379,99 @@ static int send_unexpected(struct end *a, struct end *b)
 	return 0;
 }
 
+/* --- two terminals --- */
+
+/* One SEND. The other end has posted its receive, and waits for us. */
+static int send_turn(struct end *end, const struct endpoint *peer, int fd)
+{
+	strcpy(end->text, "sent by the ");
+	strcat(end->text, end->name);
+	if (transfer(end, 2, IBV_WR_SEND, peer) ||
+	    expect_success(end->cq, "SEND"))
+		return EIO;
+	return peer_barrier(fd);
+}
+
+static int receive_turn(struct end *end, int fd)
+{
+	if (peer_barrier(fd) || expect_success(end->cq, "receive"))
+		return EIO;
+	say("  received: \"%.*s\"", TEXT, end->text);
+	return 0;
+}
+
+/* The client reaches into the server's memory, the server is not asked. */
+static int reach(struct end *end, const struct endpoint *peer, int fd)
+{
+	strcpy(end->text, "written by the client");
+	if (transfer(end, 3, IBV_WR_RDMA_WRITE, peer) ||
+	    expect_success(end->cq, "WRITE"))
+		return EIO;
+	memset(end->text, 0, TEXT);
+	if (transfer(end, 4, IBV_WR_RDMA_READ, peer) ||
+	    expect_success(end->cq, "READ"))
+		return EIO;
+	say("  read back: \"%.*s\"", TEXT, end->text);
+	return peer_barrier(fd);
+}
+
+static int look(const struct end *end, int fd)
+{
+	if (peer_barrier(fd))
+		return EIO;
+	say("  this memory now says: \"%.*s\"", TEXT, end->text);
+	return 0;
+}
+
+static void show_endpoint(const char *whose, const struct endpoint *end)
+{
+	say("  %s: QP 0x%06x, PSN 0x%06x, LID %u, memory at 0x%llx, "
+	    "rkey 0x%x",
+	    whose, end->qp_num, end->psn, end->lid,
+	    (unsigned long long)end->addr, end->rkey);
+}
+
+static void in_two_terminals(struct end *end)
+{
+	bool server = lesson_is_server();
+	struct endpoint peer;
+	int fd;
+
+	step("two-meet");
+	fd = peer_meet();
+	if (fd < 0)
+		return;
+
+	step("two-exchange");
+	if (describe(end) || peer_exchange(fd, &end->self, &peer))
+		goto close_socket;
+	show_endpoint("this end", &end->self);
+	show_endpoint("the peer", &peer);
+
+	step("two-connect");
+	if (to_state(end, IBV_QPS_INIT, NULL) || receive(end, 1) ||
+	    to_state(end, IBV_QPS_RTR, &peer) ||
+	    to_state(end, IBV_QPS_RTS, NULL) || peer_barrier(fd))
+		goto close_socket;
+	show_state(end);
+
+	step("two-send");
+	if (server ? receive_turn(end, fd) : send_turn(end, &peer, fd))
+		goto close_socket;
+	if (server ? send_turn(end, &peer, fd) : receive_turn(end, fd))
+		goto close_socket;
+
+	step("two-reach");
+	if (server ? look(end, fd) : reach(end, &peer, fd))
+		goto close_socket;
+
+	step("two-goodbye");
+	if (!peer_barrier(fd))
+		say("  both have all that they wanted");
+close_socket:
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	struct end a = { .name = "A" }, b = { .name = "B" };
@@ -390,12 +480,13 @@ int main(int argc, char **argv)
 	struct ibv_context *context;
 	struct ibv_wc wc;
 	struct ibv_pd *pd;
-	struct ibv_mr *mr;
+	struct ibv_qp *qp;
 	struct ibv_cq *cq;
-	char *buffer;
 	int err;
 
 	lesson_begin("05_qp", "The queue pair", argc, argv);
+	if (lesson_in_two())
+		a.name = lesson_is_server() ? "server" : "client";
 
 	step("open");
 	context = lesson_open();
@@ -406,22 +497,16 @@ int main(int argc, char **argv)
 		report(errno, "ibv_alloc_pd(context)");
 		goto close_device;
 	}
-	buffer = page_alloc(1);
-	if (!buffer)
-		goto dealloc_pd;
-	mr = ibv_reg_mr(pd, buffer, page_bytes(),
-			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-				IBV_ACCESS_REMOTE_READ);
-	if (!mr) {
-		report(errno, "ibv_reg_mr(length=%zu)", page_bytes());
-		goto free_buffer;
-	}
-	a.mr = b.mr = mr;
-	a.text = buffer;
-	b.text = buffer + TEXT;
 
 	step("create-qp");
-	if (create_end(&a, pd) || create_end(&b, pd))
+	if (create_end(&a, pd))
+		goto destroy_ends;
+	if (lesson_in_two()) {
+		if (lesson_can_connect(context))
+			in_two_terminals(&a);
+		goto destroy_ends;
+	}
+	if (create_end(&b, pd))
 		goto destroy_ends;
 
 	step("types");
@@ -443,7 +528,9 @@ int main(int argc, char **argv)
 		goto destroy_ends;
 	}
 	wish.cap.max_send_wr = has.max_qp_wr + 1;
-	refuse_qp(pd, wish);
+	refused(EINVAL, qp = ibv_create_qp(pd, &wish));
+	if (qp)
+		ibv_destroy_qp(qp);
 
 	step("culprit");
 	find_culprit(&wish.cap, &has);
@@ -458,16 +545,14 @@ int main(int argc, char **argv)
 
 	step("sge");
 	wish.cap.max_recv_sge = has.max_sge + 1;
-	refuse_qp(pd, wish);
+	refused(EINVAL, qp = ibv_create_qp(pd, &wish));
+	if (qp)
+		ibv_destroy_qp(qp);
 	find_culprit(&wish.cap, &has);
 	wish.cap.max_recv_sge = 1;
 
 	step("inline");
 	find_inline(pd, wish);
-
-	step("unknown-type");
-	wish.qp_type = (enum ibv_qp_type)99;
-	refuse_qp(pd, wish);
 
 	step("cq-depth");
 	refused(EINVAL, cq = ibv_create_cq(context, has.max_cqe + 1, NULL,
@@ -478,25 +563,22 @@ int main(int argc, char **argv)
 	if (!lesson_can_connect(context))
 		goto destroy_ends;
 	step("exchange");
-	if (endpoint_of(a.qp, &a.self) || endpoint_of(b.qp, &b.self))
+	if (describe(&a) || describe(&b))
 		goto destroy_ends;
 
 	step("wrong-ways");
 	refuse_wrong_ways(&a, &b.self);
 
 	step("init");
-	if (to_state(&a, IBV_QPS_INIT, NULL) ||
-	    to_state(&b, IBV_QPS_INIT, NULL))
+	if (both_to(&a, &b, IBV_QPS_INIT))
 		goto destroy_ends;
 
 	step("rtr");
-	if (to_state(&a, IBV_QPS_RTR, &b.self) ||
-	    to_state(&b, IBV_QPS_RTR, &a.self))
+	if (both_to(&a, &b, IBV_QPS_RTR))
 		goto destroy_ends;
 
 	step("rts");
-	if (to_state(&a, IBV_QPS_RTS, NULL) ||
-	    to_state(&b, IBV_QPS_RTS, NULL))
+	if (both_to(&a, &b, IBV_QPS_RTS))
 		goto destroy_ends;
 
 	step("query");
@@ -518,23 +600,23 @@ int main(int argc, char **argv)
 	show_state(&b);
 
 	step("flush");
-	if (post_recv(&b, 8) || to_state(&b, IBV_QPS_ERR, NULL) ||
-	    get_completion(&b, &wc))
+	if (receive(&b, 8) || to_state(&b, IBV_QPS_ERR, NULL) ||
+	    get_completion(b.cq, &wc, "B"))
 		goto destroy_ends;
 
 	step("reset");
-	if (to_state(&a, IBV_QPS_RESET, NULL) ||
-	    to_state(&b, IBV_QPS_RESET, NULL))
+	if (both_to(&a, &b, IBV_QPS_RESET))
 		goto destroy_ends;
 	show_state(&a);
 
 	step("reuse");
-	if (connect_again(&a, &b.self) || connect_again(&b, &a.self) ||
+	if (both_to(&a, &b, IBV_QPS_INIT) ||
+	    both_to(&a, &b, IBV_QPS_RTR) || both_to(&a, &b, IBV_QPS_RTS) ||
 	    send_and_receive(&a, &b, "sent by A once more"))
 		goto destroy_ends;
 
 	step("pending");
-	if (post_recv(&b, 9))
+	if (receive(&b, 9))
 		goto destroy_ends;
 	err = ibv_destroy_qp(b.qp);
 	if (err) {
@@ -549,12 +631,6 @@ destroy_ends:
 	step("destroy");
 	destroy_end(&b);
 	destroy_end(&a);
-	err = ibv_dereg_mr(mr);
-	if (err)
-		report(err, "ibv_dereg_mr(mr)");
-free_buffer:
-	free(buffer);
-dealloc_pd:
 	err = ibv_dealloc_pd(pd);
 	if (err)
 		report(err, "ibv_dealloc_pd(pd)");

@@ -6,12 +6,9 @@
  *
  * To copy: manager.h and manager.c; this program shows each of their calls.
  */
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../common/lesson/lesson.h"
@@ -136,30 +133,19 @@ static int channel_first(struct manager *m)
 }
 
 /* A receive into the MR, never filled: work that is pending. */
-static int post_recv(struct manager *m)
+static int leave_work(struct manager *m)
 {
-	struct ibv_mr *mr = manager_mr(m, 0);
-	struct ibv_sge sge = { .addr = (uintptr_t)mr->addr,
-			       .length = 64,
-			       .lkey = mr->lkey };
-	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 };
-	struct ibv_recv_wr *bad_wr;
-	int err;
-
-	err = ibv_post_recv(manager_qp(m, 0), &wr, &bad_wr);
-	if (err)
-		report(err, "ibv_post_recv(qps[0])");
-	return err;
+	return post_recv(manager_qp(m, 0), 1, manager_mr(m, 0));
 }
 
 static int mr_in_use(struct manager *m)
 {
-	return post_recv(m) ? EPROTO : manager_drop_mr(m, 0);
+	return leave_work(m) ? EPROTO : manager_drop_mr(m, 0);
 }
 
 static int qp_in_use(struct manager *m)
 {
-	return post_recv(m) ? EPROTO : manager_drop_qp(m, 0);
+	return leave_work(m) ? EPROTO : manager_drop_qp(m, 0);
 }
 
 /* For children, which their kernel cleans up after. */
@@ -179,14 +165,13 @@ static int cq_unacked(struct manager *m)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	struct ibv_comp_channel *channel = manager_channel(m);
-	struct pollfd events = { .fd = channel->fd, .events = POLLIN };
 	struct ibv_qp *qp = manager_qp(m, 0);
 	void *cq_context;
 	struct ibv_cq *cq;
 
-	if (ibv_req_notify_cq(qp->recv_cq, 0) || post_recv(m) ||
+	if (ibv_req_notify_cq(qp->recv_cq, 0) || leave_work(m) ||
 	    ibv_modify_qp(qp, &attr, IBV_QP_STATE) ||
-	    poll(&events, 1, 3000) != 1 ||
+	    !readable_within(channel->fd, 3000) ||
 	    ibv_get_cq_event(channel, &cq, &cq_context) ||
 	    manager_drop_qp(m, 0))
 		return EPROTO;
@@ -288,28 +273,14 @@ static void wrong_orders(struct ibv_device *device)
 
 /* --- each step made to fail --- */
 
-/* The kernel gives out the lowest: what is open shows in it. */
-static int lowest_free_fd(void)
-{
-	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	if (fd >= 0)
-		close(fd);
-	return fd;
-}
-
 /* Creation by a process that may open only so many files more. */
 static int create_with_files(struct manager *m, struct ibv_device *device,
 			     const struct manager_plan *plan, int more)
 {
-	struct rlimit usual, few;
+	struct rlimit usual;
 	int err;
 
-	if (getrlimit(RLIMIT_NOFILE, &usual))
-		return EPROTO;
-	few = usual;
-	few.rlim_cur = lowest_free_fd() + more;
-	if (setrlimit(RLIMIT_NOFILE, &few))
+	if (limit_files(more, &usual))
 		return EPROTO;
 	err = manager_create(m, device, plan);
 	setrlimit(RLIMIT_NOFILE, &usual);

@@ -7,11 +7,9 @@
 #define _GNU_SOURCE 1
 #include "internal.h"
 
-#include <stdlib.h>
-#include <time.h>
+#include <sys/random.h>
 
-#define PSN_MASK     0xffffff
-#define WAIT_SECONDS 10
+#define PSN_MASK 0xffffff
 
 /*
  * Six tries, 4.096 us * 2^14 = 67 ms apart: an absent peer is reported in
@@ -39,10 +37,17 @@ int endpoint_of(struct ibv_qp *qp, struct endpoint *end)
 		       lesson_gid_index());
 		return err;
 	}
+	/* A new one each time: packets of an older connection don't fit it. */
+	if (getrandom(&end->psn, sizeof(end->psn), 0) != sizeof(end->psn)) {
+		report(errno, "getrandom()");
+		return EIO;
+	}
+	end->psn &= PSN_MASK;
 	end->qp_num = qp->qp_num;
-	end->psn = (uint32_t)random() & PSN_MASK;
 	end->lid = port.lid;
 	end->mtu = port.active_mtu;
+	end->addr = 0;
+	end->rkey = 0;
 	return 0;
 }
 
@@ -134,6 +139,8 @@ int connect_pair(struct ibv_qp *a, struct ibv_qp *b, unsigned int access)
 	struct endpoint a_end, b_end;
 	int err = endpoint_of(a, &a_end);
 
+	if (a == b)
+		return err ? err : connect_qp(a, &a_end, &a_end, access);
 	if (!err)
 		err = endpoint_of(b, &b_end);
 	if (!err)
@@ -143,13 +150,13 @@ int connect_pair(struct ibv_qp *a, struct ibv_qp *b, unsigned int access)
 	return err;
 }
 
-struct ibv_qp *create_rc_qp(struct ibv_pd *pd, struct ibv_cq *cq)
+struct ibv_qp *create_rc_qp(struct ibv_pd *pd, struct ibv_cq *cq, int depth)
 {
 	struct ibv_qp_init_attr init = {
 		.send_cq = cq,
 		.recv_cq = cq,
-		.cap = { .max_send_wr = 4,
-			 .max_recv_wr = 4,
+		.cap = { .max_send_wr = (uint32_t)depth,
+			 .max_recv_wr = (uint32_t)depth,
 			 .max_send_sge = 1,
 			 .max_recv_sge = 1 },
 		.qp_type = IBV_QPT_RC,
@@ -157,64 +164,7 @@ struct ibv_qp *create_rc_qp(struct ibv_pd *pd, struct ibv_cq *cq)
 	struct ibv_qp *qp = ibv_create_qp(pd, &init);
 
 	if (!qp)
-		report(lesson_errno(), "ibv_create_qp(RC)");
+		report(lesson_errno(), "ibv_create_qp(RC, max_send_wr=%d)",
+		       depth);
 	return qp;
-}
-
-int write_and_wait(struct ibv_qp *qp, const struct ibv_mr *from,
-		   const struct ibv_mr *to, size_t length)
-{
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)from->addr,
-		.length = (uint32_t)length,
-		.lkey = from->lkey,
-	};
-	struct ibv_send_wr wr = {
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = IBV_WR_RDMA_WRITE,
-		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { .remote_addr = (uintptr_t)to->addr,
-			     .rkey = to->rkey },
-	};
-	struct ibv_send_wr *bad;
-	struct ibv_wc wc;
-	int err;
-
-	err = ibv_post_send(qp, &wr, &bad);
-	if (err) {
-		report(err, "ibv_post_send(RDMA_WRITE, %zu bytes, rkey=0x%x)",
-		       length, to->rkey);
-		return -1;
-	}
-	if (wait_completion(qp->send_cq, &wc, WAIT_SECONDS) != 1) {
-		report(ETIMEDOUT, "no completion of an RDMA WRITE");
-		return -1;
-	}
-	return wc.status;
-}
-
-double seconds_now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-int wait_completion(struct ibv_cq *cq, struct ibv_wc *wc, int seconds)
-{
-	/* A nap leaves the processor to a software device's own thread. */
-	const struct timespec nap = { .tv_nsec = 50 * 1000 };
-	double end = seconds_now() + seconds;
-
-	for (;;) {
-		int count = ibv_poll_cq(cq, 1, wc);
-
-		if (count)
-			return count < 0 ? -1 : 1;
-		if (seconds_now() > end)
-			return 0;
-		nanosleep(&nap, NULL);
-	}
 }

@@ -22,6 +22,9 @@ struct lesson_run {
 	const char *lang;   /* --lang, "en" */
 	bool automatic;     /* --auto, or no terminal: never waits */
 	bool list_steps;
+	bool server;           /* --server */
+	const char *host;      /* --connect, or NULL */
+	const char *peer_port; /* of either */
 	/* Settled by lesson_open(). */
 	uint8_t port_in_use;
 	uint8_t gid_index_in_use;
@@ -53,6 +56,8 @@ bool lesson_has_stepper(void); /* somebody filled verbs_mark() */
 /* --list-steps, and the check of --from. */
 void lesson_list_steps(void);
 bool lesson_has_step(const char *id);
+bool lesson_has_step_in_two(void); /* one of the run in two terminals */
+bool lesson_is_step_in_two(const char *id);
 void lesson_print_step_ids(void); /* to stderr, in one line */
 
 /*
@@ -66,5 +71,13 @@ void lesson_no_such_device(struct ibv_device **list);
  * before v1; of v2, IPv4-mapped before routed IPv6 before link-local.
  */
 int lesson_gid_rank(const struct ibv_gid_entry *entry);
+
+/* What ends tell each other (exchange.c); false: it makes no sense. */
+#define LESSON_WIRE_SIZE 40
+void lesson_pack(const struct endpoint *end, void *bytes);
+bool lesson_unpack(const void *bytes, struct endpoint *end);
+
+/* The greetings, on a socket that is connected. 0, or an errno, reported. */
+int lesson_greet(int fd);
 
 #endif

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <infiniband/verbs.h>
 
 /*
@@ -146,7 +147,7 @@ bool lesson_can_connect(struct ibv_context *context);
 
 /*
  * What one end must know of the other to connect: exchanged out of band,
- * here by copying, between hosts by a socket.
+ * inside one program by copying, else by peer_exchange().
  */
 struct endpoint {
 	uint32_t qp_num;
@@ -154,9 +155,15 @@ struct endpoint {
 	uint16_t lid; /* InfiniBand; 0 on Ethernet */
 	union ibv_gid gid; /* RoCE: the address of the port */
 	enum ibv_mtu mtu;
+	/* Memory that the peer may reach by RDMA; 0 where there is none. */
+	uint64_t addr;
+	uint32_t rkey;
 };
 
-/* Fills `end` for `qp` from the port in use. 0, or an errno, reported. */
+/*
+ * Fills `end` for `qp` from the port in use, with no memory. 0, or an errno,
+ * reported.
+ */
 int endpoint_of(struct ibv_qp *qp, struct endpoint *end);
 
 /*
@@ -168,15 +175,22 @@ int endpoint_of(struct ibv_qp *qp, struct endpoint *end);
 int connect_qp(struct ibv_qp *qp, const struct endpoint *self,
 	       const struct endpoint *peer, unsigned int access);
 
-/* connect_qp() both ways. */
+/* connect_qp() both ways; once where a QP is to be its own peer. */
 int connect_pair(struct ibv_qp *a, struct ibv_qp *b, unsigned int access);
 
 /*
- * For lessons about something else: an RC QP whose queues take four requests
- * of one piece each, with `cq` for both; NULL, reported, where there is none.
- * Lessons 04 and 05 create theirs by hand.
+ * For lessons about something else: an RC QP whose queues take `depth`
+ * requests of one piece each, with `cq` for both; NULL, reported, where there
+ * is none. Lesson 05 creates its own by hand.
  */
-struct ibv_qp *create_rc_qp(struct ibv_pd *pd, struct ibv_cq *cq);
+struct ibv_qp *create_rc_qp(struct ibv_pd *pd, struct ibv_cq *cq, int depth);
+
+/*
+ * A receive into the whole of an MR; without one, for a message of no bytes.
+ * A SEND of no bytes; `flags` are IBV_SEND_*. Each 0, or the errno, reported.
+ */
+int post_recv(struct ibv_qp *qp, uint64_t wr_id, const struct ibv_mr *mr);
+int post_empty_send(struct ibv_qp *qp, uint64_t wr_id, unsigned int flags);
 
 /*
  * One RDMA WRITE of the first `length` bytes of `from` to the start of `to`,
@@ -192,6 +206,18 @@ int write_and_wait(struct ibv_qp *qp, const struct ibv_mr *from,
  * when polling failed. Neither is reported: the caller knows what it means.
  */
 int wait_completion(struct ibv_cq *cq, struct ibv_wc *wc, int seconds);
+
+/*
+ * Waits for one completion, of any status, and says it: 0; EIO, reported,
+ * when none came within ten seconds. `whose` is the queue pair's name.
+ */
+int get_completion(struct ibv_cq *cq, struct ibv_wc *wc, const char *whose);
+
+/* The same for one that must be IBV_WC_SUCCESS; EIO, reported, if not. */
+int expect_success(struct ibv_cq *cq, const char *whose);
+
+/* Whether there is something to read, now or within the time. */
+bool readable_within(int fd, int milliseconds);
 
 double seconds_now(void); /* of a clock that only goes forward */
 
@@ -214,5 +240,46 @@ struct child_result {
 	int status; /* what body returned, or the signal that killed it */
 };
 struct child_result run_limited(int seconds, int (*body)(void *), void *arg);
+
+/*
+ * Limits, to see a call fail. limit_locked(): no more than `pages` of memory
+ * may be locked, for good; for a child. limit_files(): no more than `more`
+ * files may be opened; setrlimit(RLIMIT_NOFILE, usual) lifts that. 0, or the
+ * errno, not reported.
+ */
+int limit_locked(size_t pages);
+int limit_files(int more, struct rlimit *usual);
+
+/* What open() would return: files that stay open show in it. */
+int lowest_free_fd(void);
+
+/*
+ * A lesson's run in two terminals, or on two hosts: one end a server, the
+ * other its client, with a TCP connection beside the RDMA one. A lesson that
+ * has steps whose ids begin with "two-" takes the options for it, --server
+ * [PORT] and --connect HOST[:PORT].
+ */
+bool lesson_in_two(void); /* one of the options was given */
+bool lesson_is_server(void);
+
+/*
+ * Server: waits for a client, ten minutes at most. Client: connects. Then
+ * each greets the other, so that a stranger is found out within five seconds.
+ * A socket, which the caller closes; -1, reported.
+ */
+int peer_meet(void);
+
+/*
+ * Tells the peer `self` and fills `peer` with what it tells, in a fixed form
+ * in network byte order (exchange.c). 0, or an errno, reported: also when
+ * the two could not connect, and when `peer` makes no sense.
+ */
+int peer_exchange(int fd, const struct endpoint *self, struct endpoint *peer);
+
+/*
+ * Returns when the peer has come here, too: 0; an errno, reported, when it
+ * has gone, or has not come within ten minutes: somebody may be reading.
+ */
+int peer_barrier(int fd);
 
 #endif

@@ -8,6 +8,7 @@
 #include "internal.h"
 
 #include <argp.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,15 +28,30 @@ enum {
 	OPTION_LANG = 'L',
 	OPTION_HELP = 'h',
 	OPTION_VERSION = 'V',
+	OPTION_SERVER = 's',
+	OPTION_CONNECT = 'c',
 };
+
+#define PEER_PORT "18515" /* where ibv_rc_pingpong listens, too */
 
 struct lesson_run lesson_run = {
 	.gid_index = -1,
 	.lang = "en",
 	.port_in_use = 1,
+	.peer_port = PEER_PORT,
 };
 
-static const struct argp_option options[] = {
+/* The first two are for lessons that run in two terminals: see below. */
+static const struct argp_option all_options[] = {
+	{ .name = "server",
+	  .key = OPTION_SERVER,
+	  .arg = "PORT",
+	  .flags = OPTION_ARG_OPTIONAL,
+	  .doc = "one end of two: wait for the other on TCP port " PEER_PORT },
+	{ .name = "connect",
+	  .key = OPTION_CONNECT,
+	  .arg = "HOST[:PORT]",
+	  .doc = "the other end: connect to that server" },
 	{ .name = "device",
 	  .key = OPTION_DEVICE,
 	  .arg = "NAME|GUID",
@@ -67,6 +83,10 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
+#define OPTIONS_IN_TWO 2
+
+static const struct argp_option *options = all_options;
+
 /* A number from 0 to 255, or the end of the program. */
 static int parse_byte(const char *text, const char *option, int least)
 {
@@ -82,6 +102,51 @@ static int parse_byte(const char *text, const char *option, int least)
 		exit(2);
 	}
 	return (int)value;
+}
+
+/* A TCP port, or the end of the program. The kernel chooses for port 0. */
+static const char *parse_port(const char *text, const char *option, int least)
+{
+	char *end;
+	long value;
+
+	value = strtol(text, &end, 10);
+	if (!isdigit((unsigned char)text[0]) || *end || value < least ||
+	    value > 65535) {
+		fprintf(stderr,
+			"%s: --%s takes a TCP port from %d to 65535, "
+			"not '%s'\n",
+			lesson_run.name, option, least, text);
+		exit(2);
+	}
+	return text;
+}
+
+/* HOST, HOST:PORT, an IPv6 address, or one in brackets and :PORT. */
+static void parse_host(char *text)
+{
+	char *host = text, *port = NULL, *end = strchr(text, ']');
+
+	if (text[0] == '[' && end) {
+		host++;
+		*end++ = '\0';
+		if (*end == ':')
+			port = end + 1;
+		else if (*end)
+			host = "";
+	} else if ((end = strchr(text, ':')) && end == strrchr(text, ':')) {
+		*end = '\0';
+		port = end + 1;
+	}
+	if (!*host) {
+		fprintf(stderr,
+			"%s: --connect takes HOST, HOST:PORT or [IPv6]:PORT\n",
+			lesson_run.name);
+		exit(2);
+	}
+	lesson_run.host = host;
+	if (port)
+		lesson_run.peer_port = parse_port(port, "connect", 1);
 }
 
 /* An option that is not there, or one that lacks its value. */
@@ -131,6 +196,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_LANG:
 		lesson_run.lang = arg;
 		return 0;
+	case OPTION_SERVER:
+		lesson_run.server = true;
+		if (arg)
+			lesson_run.peer_port = parse_port(arg, "server", 0);
+		return 0;
+	case OPTION_CONNECT:
+		parse_host(arg);
+		return 0;
 	case OPTION_HELP:
 		printf("Lesson %s: %s.\n", lesson_run.name, lesson_run.about);
 		argp_help(state->root_argp, stdout,
@@ -141,6 +214,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		printf("%s %s\n", lesson_run.name, VERSION);
 		exit(0);
 	case ARGP_KEY_ARG:
+		/* To getopt, a value that is optional is no value here. */
+		if (!strcmp(state->argv[state->next - 2], "--server")) {
+			lesson_run.peer_port = parse_port(arg, "server", 0);
+			return 0;
+		}
 		fprintf(stderr,
 			"%s: takes options only, not '%s'; --help lists them\n",
 			lesson_run.name, arg);
@@ -166,8 +244,8 @@ static void parse_options(int argc, char **argv)
 			     .parser = parse_option,
 			     .doc = doc };
 
-	if (argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP, NULL,
-		       NULL))
+	if (argp_parse(&argp, argc, argv,
+		       ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_IN_ORDER, NULL, NULL))
 		exit(2);
 }
 
@@ -178,6 +256,25 @@ static void check_lang(void)
 	fprintf(stderr, "%s: no words in '%s'; there are:", lesson_run.name,
 		lesson_run.lang);
 	lesson_print_langs();
+	exit(2);
+}
+
+/* --server, --connect and --from, each against the others. */
+static void check_ends(void)
+{
+	bool in_two = lesson_run.from && lesson_is_step_in_two(lesson_run.from);
+
+	if (lesson_run.server && lesson_run.host)
+		fprintf(stderr,
+			"%s: --server and --connect: an end is one of both\n",
+			lesson_run.name);
+	else if (in_two && !lesson_in_two())
+		fprintf(stderr,
+			"%s: step '%s' is one of the run in two terminals: "
+			"it wants --server or --connect\n",
+			lesson_run.name, lesson_run.from);
+	else
+		return;
 	exit(2);
 }
 
@@ -201,6 +298,8 @@ void lesson_begin(const char *name, const char *about, int argc, char **argv)
 	lesson_run.name = name;
 	lesson_run.about = about;
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (!lesson_has_step_in_two())
+		options += OPTIONS_IN_TWO;
 	parse_options(argc, argv);
 	check_lang();
 	if (lesson_run.list_steps) {
@@ -213,6 +312,7 @@ void lesson_begin(const char *name, const char *about, int argc, char **argv)
 		lesson_print_step_ids();
 		exit(2);
 	}
+	check_ends();
 	if (lesson_run.device)
 		check_device();
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))

@@ -88,7 +88,9 @@ void report(int err, const char *format, ...)
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
 	atomic_fetch_add(&lesson_run.failures, 1);
-	complain(what, errno_text(err), hint_of(what, err));
+	/* Some providers return NULL and leave errno as it was. */
+	complain(what, err ? errno_text(err) : "failed, and set no errno",
+		 hint_of(what, err));
 }
 
 void report_wc(const struct ibv_wc *wc, const char *what)

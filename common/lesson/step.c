@@ -150,6 +150,21 @@ bool lesson_has_step(const char *id)
 	return find_mark(id) != NULL;
 }
 
+bool lesson_is_step_in_two(const char *id)
+{
+	return !strncmp(id, "two-", 4);
+}
+
+bool lesson_has_step_in_two(void)
+{
+	const struct lesson_mark *mark;
+
+	for (mark = __start_lesson_marks; mark < __stop_lesson_marks; mark++)
+		if (lesson_is_step_in_two(mark->id))
+			return true;
+	return false;
+}
+
 typedef void mark_hook(const char *id, const char *file, int line);
 
 static mark_hook *stepper(void)

@@ -92,9 +92,11 @@ agrees_with_chapter()
 			grep '^#'
 		result $bad "$chapter and the steps of $lesson agree"
 	done
-	# Steps come in the order in which the chapter tells them.
+	# Steps come in the order in which the chapter tells them. Those of a
+	# run in two terminals are run by two_terminals.t.
+	grep -v '^two-' "$temp/steps" >"$temp/expected"
 	sed -n 's/^-- \([a-z0-9-]*\)\(: .*\)*$/\1/p' "$temp/ran" |
-		cmp -s - "$temp/steps"
+		cmp -s - "$temp/expected"
 	bad=$?
 	[ $bad -eq 0 ] || echo "# ran:" \
 		$(sed -n 's/^-- \([a-z0-9-]*\)\(: .*\)*$/\1/p' "$temp/ran")

@@ -101,7 +101,7 @@ static void a_pair_connects_and_writes(void **state)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(context);
 	struct ibv_cq *cq = ibv_create_cq(context, 16, NULL, NULL, 0);
-	struct ibv_qp *a = create_rc_qp(pd, cq), *b = create_rc_qp(pd, cq);
+	struct ibv_qp *a = create_rc_qp(pd, cq, 4), *b = create_rc_qp(pd, cq, 4);
 	char *memory = page_alloc(2);
 	struct ibv_mr *from, *to;
 	struct ibv_wc wc;
@@ -131,7 +131,7 @@ static void a_failed_transition_is_reported(void **state)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(context);
 	struct ibv_cq *cq = ibv_create_cq(context, 16, NULL, NULL, 0);
-	struct ibv_qp *a = create_rc_qp(pd, cq), *b = create_rc_qp(pd, cq);
+	struct ibv_qp *a = create_rc_qp(pd, cq, 4), *b = create_rc_qp(pd, cq, 4);
 	struct endpoint a_end, b_end;
 
 	(void)state;
