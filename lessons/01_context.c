@@ -15,7 +15,7 @@
 
 #include "../common/lesson/lesson.h"
 
-#define MAX_GIDS 256
+#define MAX_GIDS 1024 /* of all ports */
 
 static struct ibv_device *find_by_name(struct ibv_device **list,
 				       const char *name)

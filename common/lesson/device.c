@@ -143,14 +143,31 @@ int lesson_gid_rank(const struct ibv_gid_entry *entry)
 	return 3;
 }
 
+uint8_t lesson_best_gid(const struct ibv_gid_entry *entries, size_t count,
+			uint8_t port)
+{
+	uint8_t index = 0;
+	int best = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int rank = lesson_gid_rank(&entries[i]);
+
+		if (entries[i].port_num == port && entries[i].gid_index < 256 &&
+		    rank > best) {
+			best = rank;
+			index = (uint8_t)entries[i].gid_index;
+		}
+	}
+	return index;
+}
+
 /* RoCE: the best entry of the port's GID table. Others: entry 0. */
 static uint8_t best_gid_index(struct ibv_context *context)
 {
 	struct ibv_gid_entry *entries;
 	struct ibv_port_attr port;
-	ssize_t count;
-	int best = 0;
 	uint8_t index = 0;
+	ssize_t count;
 
 	if (ibv_query_port(context, lesson_run.port_in_use, &port) ||
 	    port.link_layer != IBV_LINK_LAYER_ETHERNET)
@@ -159,15 +176,12 @@ static uint8_t best_gid_index(struct ibv_context *context)
 	if (!entries)
 		return 0;
 	count = ibv_query_gid_table(context, entries, GID_TABLE, 0);
-	for (ssize_t i = 0; i < count; i++) {
-		int rank = lesson_gid_rank(&entries[i]);
-
-		if (entries[i].port_num == lesson_run.port_in_use &&
-		    entries[i].gid_index < 256 && rank > best) {
-			best = rank;
-			index = (uint8_t)entries[i].gid_index;
-		}
-	}
+	if (count < 0)
+		report((int)-count, "ibv_query_gid_table(max_entries=%d)",
+		       GID_TABLE);
+	else
+		index = lesson_best_gid(entries, (size_t)count,
+					lesson_run.port_in_use);
 	free(entries);
 	return index;
 }

@@ -72,6 +72,10 @@ void lesson_no_such_device(struct ibv_device **list);
  */
 int lesson_gid_rank(const struct ibv_gid_entry *entry);
 
+/* The index of the best entry of a port, the first of equals; 0: none. */
+uint8_t lesson_best_gid(const struct ibv_gid_entry *entries, size_t count,
+			uint8_t port);
+
 /* What ends tell each other (exchange.c); false: it makes no sense. */
 #define LESSON_WIRE_SIZE 40
 void lesson_pack(const struct endpoint *end, void *bytes);

@@ -85,6 +85,51 @@ static void gids_are_ranked(void **state)
 	assert_true(lesson_gid_rank(&v4) > lesson_gid_rank(&v6));
 }
 
+static struct ibv_gid_entry placed(struct ibv_gid_entry entry, uint32_t port,
+				   uint32_t index)
+{
+	entry.port_num = port;
+	entry.gid_index = index;
+	return entry;
+}
+
+/* Tables as devices have them. */
+static void the_best_gid_is_chosen(void **state)
+{
+	const struct ibv_gid_entry
+		local_1 = entry(IBV_GID_TYPE_ROCE_V1, 0xfe, 0x80, 0),
+		local_2 = entry(IBV_GID_TYPE_ROCE_V2, 0xfe, 0x80, 0),
+		v4_1 = entry(IBV_GID_TYPE_ROCE_V1, 0, 0, 0xff),
+		v4_2 = entry(IBV_GID_TYPE_ROCE_V2, 0, 0, 0xff),
+		v6_2 = entry(IBV_GID_TYPE_ROCE_V2, 0x20, 1, 0),
+		ib = entry(IBV_GID_TYPE_IB, 0xfe, 0x80, 0);
+	const struct ibv_gid_entry rxe[] = { placed(local_2, 1, 0),
+					     placed(v4_2, 1, 1) };
+	const struct ibv_gid_entry both[] = {
+		placed(local_1, 1, 0), placed(local_2, 1, 1),
+		placed(v4_1, 1, 2),    placed(v4_2, 1, 3),
+		placed(v4_2, 1, 5), /* equal to one before */
+	};
+	const struct ibv_gid_entry v6[] = { placed(local_2, 1, 0),
+					    placed(v6_2, 1, 7),
+					    placed(v4_1, 1, 8) };
+	const struct ibv_gid_entry ports[] = { placed(v4_2, 1, 0),
+					       placed(local_2, 2, 4),
+					       placed(v4_2, 2, 300) };
+	const struct ibv_gid_entry only_v1[] = { placed(local_1, 1, 6) };
+	const struct ibv_gid_entry only_ib[] = { placed(ib, 1, 0) };
+
+	(void)state;
+	assert_int_equal(lesson_best_gid(rxe, 2, 1), 1);
+	assert_int_equal(lesson_best_gid(both, 5, 1), 3);
+	assert_int_equal(lesson_best_gid(v6, 3, 1), 7);
+	assert_int_equal(lesson_best_gid(ports, 3, 1), 0);
+	assert_int_equal(lesson_best_gid(ports, 3, 2), 4); /* 300: no uint8 */
+	assert_int_equal(lesson_best_gid(only_v1, 1, 1), 6);
+	assert_int_equal(lesson_best_gid(only_ib, 1, 1), 0);
+	assert_int_equal(lesson_best_gid(NULL, 0, 1), 0);
+}
+
 static void pages_are_whole(void **state)
 {
 	char *memory = page_alloc(3);
@@ -101,7 +146,8 @@ static void a_pair_connects_and_writes(void **state)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(context);
 	struct ibv_cq *cq = ibv_create_cq(context, 16, NULL, NULL, 0);
-	struct ibv_qp *a = create_rc_qp(pd, cq, 4), *b = create_rc_qp(pd, cq, 4);
+	struct ibv_qp *a = create_rc_qp(pd, cq, 4),
+		      *b = create_rc_qp(pd, cq, 4);
 	char *memory = page_alloc(2);
 	struct ibv_mr *from, *to;
 	struct ibv_wc wc;
@@ -131,7 +177,8 @@ static void a_failed_transition_is_reported(void **state)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(context);
 	struct ibv_cq *cq = ibv_create_cq(context, 16, NULL, NULL, 0);
-	struct ibv_qp *a = create_rc_qp(pd, cq, 4), *b = create_rc_qp(pd, cq, 4);
+	struct ibv_qp *a = create_rc_qp(pd, cq, 4),
+		      *b = create_rc_qp(pd, cq, 4);
 	struct endpoint a_end, b_end;
 
 	(void)state;
@@ -155,6 +202,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_and_guids_match),
 		cmocka_unit_test(gids_are_ranked),
+		cmocka_unit_test(the_best_gid_is_chosen),
 		cmocka_unit_test(pages_are_whole),
 		cmocka_unit_test(a_pair_connects_and_writes),
 		cmocka_unit_test(a_failed_transition_is_reported),
