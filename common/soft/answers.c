@@ -5,6 +5,8 @@
  */
 #include "common/soft/engine.h"
 
+#include "common/soft/peers.h"
+
 /* Back to the oldest packet without an answer. */
 static void go_back(struct soft_engine_qp *eq)
 {
@@ -39,6 +41,7 @@ void soft_requester_timeout(struct soft_engine_qp *eq)
 		soft_ring(eq);
 		return;
 	}
+	soft_peers_doubt(eq->qp->attr.dest_qp_num);
 	retry(eq);
 }
 
@@ -128,7 +131,7 @@ static bool take_data(struct soft_engine_qp *eq, struct soft_packet *p,
 		soft_send_fail(eq, IBV_WC_LOC_PROT_ERR);
 		return false;
 	}
-	if (soft_copy(to, parts, p->part, p->parts, p->length))
+	if (soft_copy(to, parts, p->part, p->parts, p->length, p->ours))
 		return true;
 	p->unreadable = !soft_readable(p->part, p->parts);
 	if (!p->unreadable)

@@ -65,11 +65,13 @@ struct soft_packet {
 	uint32_t qkey, src_qpn; /* DETH */
 
 	uint32_t length; /* of the payload */
-	int parts;
-	struct iovec part[SOFT_MAX_SGE]; /* valid during the call only */
-
+	bool ours; /* the payload's memory is our own, not the program's */
 	/* Set by whoever copies: the payload's memory could not be read. */
 	bool unreadable;
+
+	/* The payload; valid during the call only. */
+	int parts;
+	struct iovec part[SOFT_MAX_SGE];
 };
 
 /*
@@ -78,18 +80,29 @@ struct soft_packet {
  * the sending QP before it returns. Under soft_lock.
  */
 void soft_carrier_send(struct soft_packet *packet);
+/*
+ * Whether there is room on the way for a request, or no way at all. False:
+ * the QP's doorbell rings when there is.
+ */
+struct soft_engine_qp;
+bool soft_carrier_room(struct soft_engine_qp *eq, const struct soft_packet *p);
 
 /* What a carrier calls for a packet that has arrived. Under soft_lock. */
 void soft_receive(struct soft_qp *qp, struct soft_packet *packet);
 
 /*
  * Copies `length` bytes between lists of memory that belong to the program,
- * which may have unmapped any of it meanwhile. False: it could not be.
+ * which may have unmapped any of it meanwhile, unless the source is our own.
+ * False: it could not be.
  */
 bool soft_copy(const struct iovec *to, int to_count, const struct iovec *from,
-	       int from_count, size_t length);
-/* Before the first copy in a process. */
+	       int from_count, size_t length, bool from_ours);
+/* The same, of memory that was looked at: from `skip` bytes on. */
+void soft_gather(const struct iovec *to, int to_count, const struct iovec *from,
+		 int from_count, size_t skip, size_t length);
+/* Before the first copy in a process; and after the last, and a fork. */
 void soft_copy_start(void);
+void soft_copy_stop(void);
 /* Whether all of it can be read: whose fault a failed copy was. */
 bool soft_readable(const struct iovec *part, int parts);
 

@@ -10,7 +10,6 @@
 #include "common/soft/engine.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 
 static uint32_t ring_places(int cqe)
@@ -152,18 +151,6 @@ void soft_cq_forget(struct soft_cq *cq, const struct soft_qp *qp)
 	pthread_mutex_unlock(&cq->lock);
 }
 
-/*
- * Who polls in a loop lets others run now and then: with few cores the
- * engine may be waiting for this one.
- */
-static void polled_nothing(void)
-{
-	static _Thread_local unsigned int polls;
-
-	if (++polls % 8 == 0)
-		sched_yield();
-}
-
 /* Under the CQ's lock; there is one. */
 static const struct soft_cqe *take(struct soft_cq *cq)
 {
@@ -185,7 +172,7 @@ bool soft_cq_take(struct soft_cq *cq, struct soft_cqe *cqe)
 		*cqe = *take(cq);
 	pthread_mutex_unlock(&cq->lock);
 	if (!any)
-		polled_nothing();
+		soft_polled_nothing();
 	return any;
 }
 
@@ -199,7 +186,7 @@ int soft_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 		wc[n++] = take(cq)->wc;
 	pthread_mutex_unlock(&cq->lock);
 	if (!n)
-		polled_nothing();
+		soft_polled_nothing();
 	return n;
 }
 
@@ -213,5 +200,6 @@ int soft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	else
 		cq->armed = true;
 	pthread_mutex_unlock(&cq->lock);
+	soft_armed();
 	return 0;
 }

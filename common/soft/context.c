@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/soft/events.h"
+#include "common/soft/machine.h"
 
 static void fill(struct verbs_context *vctx)
 {
@@ -77,8 +78,15 @@ static struct ibv_context *open_soft(void)
 	if (!soft)
 		return NULL;
 	fill(&soft->vctx);
+	err = soft_machine_join();
+	if (err) {
+		free(soft);
+		errno = err;
+		return NULL;
+	}
 	err = open_descriptors(soft);
 	if (err) {
+		soft_machine_leave();
 		free(soft);
 		errno = err;
 		return NULL;
@@ -91,6 +99,7 @@ static struct ibv_context *open_soft(void)
 	soft_leave();
 	if (err) {
 		free_context(soft);
+		soft_machine_leave();
 		errno = err;
 		return NULL;
 	}
@@ -158,5 +167,6 @@ SOFT_EXPORT int ibv_close_device(struct ibv_context *context)
 	soft_leave();
 	free_context(soft);
 	soft_engine_rest();
+	soft_machine_leave();
 	return 0;
 }

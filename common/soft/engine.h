@@ -8,9 +8,9 @@
 #define SOFT_ENGINE_H
 
 #include "common/soft/carrier.h"
+#include "common/soft/ring.h"
 #include "common/soft/soft.h"
 
-#define SOFT_RUN_BYTES   65536 /* of payload in one packet run at most */
 #define SOFT_BURST_BYTES (4 * SOFT_RUN_BYTES) /* of one QP, then the next */
 #define SOFT_BURST_WQES  64
 #define SOFT_WINDOW      128 /* unacknowledged PSNs at which a requester waits */
@@ -38,8 +38,12 @@ struct soft_engine_qp {
 	bool cq_died; /* the engine has still to break this QP for it */
 	bool last_wqe_told;
 
+	/* In the list of those that wait for room on their way (peers.c). */
+	struct soft_engine_qp *next_held;
+	bool held;
+
 	/* Timer: absolute CLOCK_MONOTONIC nanoseconds; 0: none (timer.c). */
-	struct soft_engine_qp *next_timer;
+	struct soft_engine_qp *next_timer, **prev_timer;
 	uint64_t deadline;
 
 	/* Requester. Ring indexes run freely, as in soft_wq. */
@@ -156,6 +160,21 @@ static inline struct soft_wqe *soft_send_oldest(struct soft_engine_qp *eq)
 
 /* engine.c */
 void soft_ring(struct soft_engine_qp *eq); /* the doorbell; any thread */
+void soft_unring(struct soft_engine_qp *eq); /* before it is freed */
+/* What the program's threads do, without a lock held: see engine.c. */
+void soft_posted(struct soft_engine_qp *eq);
+void soft_polled_nothing(void);
+void soft_armed(void);
+/*
+ * Starts the thread if there's none, and keeps others from ending it until
+ * soft_engine_started(), which follows in any case. 0 or an errno.
+ */
+int soft_engine_start(void);
+void soft_engine_started(void);
+
+/* engine_qp.c */
+bool soft_qp_run(struct soft_engine_qp *eq); /* true: it has more to do */
+void soft_engine_qps_forget(void);
 /* To ERR: flushes both queues, in order. Again in ERR: flushes what came. */
 void soft_qp_error(struct soft_engine_qp *eq);
 void soft_qp_event(struct soft_qp *qp, enum ibv_event_type type);
@@ -223,7 +242,9 @@ void soft_make_grh(const struct soft_packet *p, uint8_t grh[SOFT_GRH_BYTES]);
 uint64_t soft_now(void);
 void soft_timer_set(struct soft_engine_qp *eq, uint64_t delay_ns);
 void soft_timer_clear(struct soft_engine_qp *eq);
-uint64_t soft_timer_next(void); /* the nearest deadline, or UINT64_MAX */
+/* No deadline is before it; UINT64_MAX: there's none. Without soft_lock. */
+uint64_t soft_timer_next(void);
+void soft_timer_note(uint64_t deadline); /* one that isn't a QP's */
 void soft_timers_run(void);
 void soft_timers_forget(void);
 uint64_t soft_rnr_delay(unsigned int code);    /* ns; codes of IBTA table 46 */

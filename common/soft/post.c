@@ -242,7 +242,7 @@ int soft_post_list(struct soft_qp *qp, struct ibv_send_wr *wr,
 	}
 unlock:
 	pthread_mutex_unlock(&qp->sq.lock);
-	soft_ring(qp->engine);
+	soft_posted(qp->engine);
 	if (err)
 		*bad_wr = wr;
 	return err;

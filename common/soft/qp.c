@@ -9,13 +9,11 @@
 #include <stdlib.h>
 
 #include "common/soft/events.h"
+#include "common/soft/machine.h"
 #include "common/soft/map.h"
 
-#define QPN_MASK  0xffffffu
-#define FIRST_QPN 16u /* 0 and 1 are the management's; rxe begins here */
-
 static struct soft_map qps; /* by number */
-static uint32_t last_qpn = FIRST_QPN;
+static uint32_t last_number; /* within the process's blocks of numbers */
 
 struct soft_qp *soft_qp_find(uint32_t qp_num)
 {
@@ -27,14 +25,29 @@ void soft_qps_forget(void)
 	soft_map_clear(&qps);
 }
 
-/* Numbers go round, so that one that is gone stays unused for long. */
+/*
+ * Numbers go round, so that one that is gone stays unused for long; when all
+ * are taken the process claims one more block of them.
+ */
 static int add_number(struct soft_qp *qp)
 {
-	do
-		last_qpn = (last_qpn + 1) & QPN_MASK;
-	while (last_qpn < FIRST_QPN || soft_map_get(&qps, last_qpn));
-	qp->qp.qp_num = last_qpn;
-	return soft_map_set(&qps, last_qpn, qp);
+	const uint32_t in_block = 1u << SOFT_BLOCK_SHIFT;
+	uint32_t held = soft_machine_blocks() * in_block;
+
+	for (uint32_t i = 0; i <= held; i++) {
+		uint32_t next = i == held ? held : (last_number + 1) % held;
+		uint32_t block = soft_machine_block(next / in_block);
+		uint32_t number = block << SOFT_BLOCK_SHIFT | next % in_block;
+
+		if (!block)
+			return ENOMEM;
+		last_number = next;
+		if (soft_map_get(&qps, number))
+			continue;
+		qp->qp.qp_num = number;
+		return soft_map_set(&qps, number, qp);
+	}
+	return ENOMEM;
 }
 
 static int check_type(enum ibv_qp_type type)

@@ -131,6 +131,7 @@ static void fill_packet(struct soft_engine_qp *eq, struct soft_packet *p)
 {
 	struct soft_qp *qp = eq->qp;
 
+	memset(p, 0, offsetof(struct soft_packet, part));
 	p->service = soft_service_of(qp);
 	p->mtu = soft_path_mtu(qp);
 	p->dest_qpn = qp->attr.dest_qp_num;
@@ -139,10 +140,7 @@ static void fill_packet(struct soft_engine_qp *eq, struct soft_packet *p)
 	p->psn = eq->next_psn;
 	p->count = 1;
 	p->first = p->last = true;
-	p->has_imm = p->invalidate = p->solicited = p->unreadable = false;
 	p->ack_req = p->service == SOFT_RC;
-	p->length = 0;
-	p->parts = 0;
 }
 
 /* What a WQE may not be, found when its turn comes (semantics: status). */
@@ -179,6 +177,7 @@ static bool fill_payload(struct soft_engine_qp *eq, const struct soft_wqe *wqe,
 		p->part[0] = (struct iovec){ wqe->inline_data + eq->offset,
 					     p->length };
 		p->parts = 1;
+		p->ours = true;
 		return true;
 	}
 	return soft_sge_memory(eq->qp->qp.pd, wqe, eq->offset, p->length, 0,
@@ -324,6 +323,8 @@ static bool send_run(struct soft_engine_qp *eq, uint32_t *bytes)
 		status = IBV_WC_LOC_PROT_ERR;
 	if (status != IBV_WC_SUCCESS)
 		return fail_in_turn(eq, status);
+	if (!soft_carrier_room(eq, &p))
+		return false;
 	if (!eq->offset) {
 		uint32_t count = soft_wqe_is_atomic(wqe)
 					 ? 1

@@ -47,7 +47,7 @@ static enum fault scatter(struct soft_engine_qp *eq, struct soft_packet *p)
 	if (!soft_sge_memory(eq->qp->qp.pd, eq->recv, eq->received, p->length,
 			     IBV_ACCESS_LOCAL_WRITE, to, &parts))
 		return FAULT_OPERATION;
-	if (!soft_copy(to, parts, p->part, p->parts, p->length))
+	if (!soft_copy(to, parts, p->part, p->parts, p->length, p->ours))
 		return copy_fault(p);
 	return FAULT_NONE;
 }
@@ -161,7 +161,7 @@ static enum fault place_write(struct soft_engine_qp *eq, struct soft_packet *p)
 			     IBV_ACCESS_REMOTE_WRITE, &to.iov_base);
 	if (fault != FAULT_NONE)
 		return fault;
-	if (!soft_copy(&to, 1, p->part, p->parts, p->length))
+	if (!soft_copy(&to, 1, p->part, p->parts, p->length, p->ours))
 		return copy_fault(p);
 	eq->write_va += p->length;
 	eq->write_left -= p->length;
@@ -204,7 +204,6 @@ static void answer(const struct soft_engine_qp *eq, struct soft_packet *p,
 	p->dgid = eq->qp->attr.ah_attr.grh.dgid;
 	p->syndrome = SOFT_SYN_ACK;
 	p->msn = eq->msn & SOFT_PSN_MASK;
-	p->unreadable = false;
 }
 
 static void acknowledge(const struct soft_engine_qp *eq, uint8_t syndrome,
@@ -261,6 +260,7 @@ static void answer_atomic(const struct soft_engine_qp *eq, uint32_t psn,
 	response.part[0] =
 		(struct iovec){ &response.original, sizeof(response.original) };
 	response.parts = 1;
+	response.ours = true;
 	soft_carrier_send(&response);
 }
 
@@ -275,14 +275,14 @@ static bool atomic_exchange(const struct soft_packet *p, void *place,
 	struct iovec there = { place, sizeof(value) };
 	struct iovec here = { original, sizeof(*original) };
 
-	if (!soft_copy(&here, 1, &there, 1, sizeof(value)))
+	if (!soft_copy(&here, 1, &there, 1, sizeof(value), false))
 		return false;
 	if (p->op == SOFT_OP_CMP_SWAP)
 		value = *original == p->compare ? p->swap_add : *original;
 	else
 		value = *original + p->swap_add;
 	here.iov_base = &value;
-	return soft_copy(&there, 1, &here, 1, sizeof(value));
+	return soft_copy(&there, 1, &here, 1, sizeof(value), true);
 }
 
 static enum fault do_atomic(struct soft_engine_qp *eq, struct soft_packet *p)
@@ -453,7 +453,7 @@ static void datagram(struct soft_engine_qp *eq, struct soft_packet *p)
 	memcpy(from + 1, p->part, (size_t)p->parts * sizeof(*from));
 	if (!soft_sge_memory(eq->qp->qp.pd, eq->recv, 0, length,
 			     IBV_ACCESS_LOCAL_WRITE, to, &parts) ||
-	    !soft_copy(to, parts, from, p->parts + 1, length)) {
+	    !soft_copy(to, parts, from, p->parts + 1, length, p->ours)) {
 		p->unreadable = !soft_readable(p->part, p->parts);
 		if (p->unreadable)
 			return;

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Retry and RNR timers. Inside a process answers come at once, so that few
- * timers ever run: a plain list of them does. One timer for each QP.
+ * Retry and RNR timers. Nearly all are cleared before they are due, and
+ * then a plain list of them does: one for each QP.
  */
 #include "common/soft/engine.h"
 
 #include <time.h>
 
+#include "common/soft/peers.h"
+
 /* Under soft_lock: QPs whose deadline is not 0. */
 static struct soft_engine_qp *timers;
+/* No deadline is earlier; atomic. Often too early, never too late. */
+static uint64_t nearest = UINT64_MAX;
 
 uint64_t soft_now(void)
 {
@@ -18,36 +22,38 @@ uint64_t soft_now(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+void soft_timer_note(uint64_t deadline)
+{
+	if (deadline < soft_timer_next())
+		__atomic_store_n(&nearest, deadline, __ATOMIC_SEQ_CST);
+}
+
 void soft_timer_set(struct soft_engine_qp *eq, uint64_t delay_ns)
 {
 	if (!eq->deadline) {
 		eq->next_timer = timers;
+		eq->prev_timer = &timers;
+		if (timers)
+			timers->prev_timer = &eq->next_timer;
 		timers = eq;
 	}
 	eq->deadline = soft_now() + delay_ns;
+	soft_timer_note(eq->deadline);
 }
 
 void soft_timer_clear(struct soft_engine_qp *eq)
 {
-	struct soft_engine_qp **at = &timers;
-
 	if (!eq->deadline)
 		return;
-	while (*at != eq)
-		at = &(*at)->next_timer;
-	*at = eq->next_timer;
+	*eq->prev_timer = eq->next_timer;
+	if (eq->next_timer)
+		eq->next_timer->prev_timer = eq->prev_timer;
 	eq->deadline = 0;
 }
 
 uint64_t soft_timer_next(void)
 {
-	uint64_t next = UINT64_MAX;
-
-	for (struct soft_engine_qp *eq = timers; eq; eq = eq->next_timer) {
-		if (eq->deadline < next)
-			next = eq->deadline;
-	}
-	return next;
+	return __atomic_load_n(&nearest, __ATOMIC_SEQ_CST);
 }
 
 static struct soft_engine_qp *first_due(uint64_t now)
@@ -61,21 +67,29 @@ static struct soft_engine_qp *first_due(uint64_t now)
 
 void soft_timers_run(void)
 {
-	uint64_t now;
+	uint64_t now, next = UINT64_MAX;
 	struct soft_engine_qp *eq;
 
-	if (!timers)
+	if (soft_timer_next() == UINT64_MAX)
 		return;
 	now = soft_now();
+	if (now < soft_timer_next())
+		return;
+	soft_peers_tick(now);
 	while ((eq = first_due(now))) {
 		soft_timer_clear(eq);
 		soft_requester_timeout(eq);
 	}
+	for (eq = timers; eq; eq = eq->next_timer)
+		next = eq->deadline < next ? eq->deadline : next;
+	__atomic_store_n(&nearest, next, __ATOMIC_SEQ_CST);
+	soft_timer_note(soft_peers_next());
 }
 
 void soft_timers_forget(void)
 {
 	timers = NULL;
+	nearest = UINT64_MAX;
 }
 
 uint64_t soft_rnr_delay(unsigned int code)
