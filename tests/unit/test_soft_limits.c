@@ -24,6 +24,13 @@ static void narrowed_limits_are_told(void **state)
 	assert_int_equal(attr.max_mr, 1);
 	assert_int_equal(attr.max_pd, 2);
 	assert_int_equal(attr.max_cq, 1048576);
+	assert_int_equal(attr.max_ah, 1);
+	assert_int_equal(attr.max_srq, 1);
+	assert_int_equal(attr.max_srq_wr, 10);
+	assert_int_equal(attr.max_srq_sge, 3);
+	assert_int_equal(attr.max_qp_rd_atom, 2);
+	assert_int_equal(attr.max_qp_init_rd_atom, 2);
+	assert_int_equal(attr.max_mw, 1);
 }
 
 static void nonsense_is_named(void **state)
@@ -79,6 +86,58 @@ static void counts_are_limited(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
+static void the_other_objects(void **state)
+{
+	struct world *world = *state;
+	struct ibv_srq_init_attr wish = { .attr = { .max_wr = 10,
+						    .max_sge = 3 } };
+	struct ibv_ah_attr address = { .grh = { .dgid = world->gid },
+				       .is_global = 1,
+				       .port_num = 1 };
+	struct ibv_ah *ah = ibv_create_ah(world->pd, &address);
+	struct ibv_mw *mw = ibv_alloc_mw(world->pd, IBV_MW_TYPE_1);
+	struct ibv_srq *srq;
+
+	assert_non_null(ah);
+	assert_none(EINVAL, ibv_create_ah(world->pd, &address));
+	assert_non_null(mw);
+	assert_none(EINVAL, ibv_alloc_mw(world->pd, IBV_MW_TYPE_2));
+	wish.attr.max_wr = 11;
+	assert_none(EINVAL, ibv_create_srq(world->pd, &wish));
+	wish.attr.max_wr = 10;
+	wish.attr.max_sge = 4;
+	assert_none(EINVAL, ibv_create_srq(world->pd, &wish));
+	wish.attr.max_sge = 3;
+	srq = ibv_create_srq(world->pd, &wish);
+	assert_non_null(srq);
+	wish.attr.max_wr = 1;
+	assert_none(EINVAL, ibv_create_srq(world->pd, &wish));
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+}
+
+static void reads_and_atomics_under_way(void **state)
+{
+	struct world *world = *state;
+	struct ibv_qp *qp = make_qp(world, IBV_QPT_RC);
+	struct ibv_qp_attr attr = good_attr(world, qp);
+	const int to_init = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			    IBV_QP_ACCESS_FLAGS;
+	const int to_rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+			   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+
+	attr.qp_state = IBV_QPS_INIT;
+	assert_int_equal(ibv_modify_qp(qp, &attr, to_init), 0);
+	attr.qp_state = IBV_QPS_RTR;
+	attr.max_dest_rd_atomic = 3;
+	assert_refused(EINVAL, ibv_modify_qp(qp, &attr, to_rtr));
+	attr.max_dest_rd_atomic = 2;
+	assert_int_equal(ibv_modify_qp(qp, &attr, to_rtr), 0);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
 /* Opens the device with stderr caught in `said`. */
 static void read_variables(void)
 {
@@ -107,6 +166,8 @@ int main(void)
 		in_world(nonsense_is_named),
 		in_world(narrowed_limits_hold),
 		in_world(counts_are_limited),
+		in_world(the_other_objects),
+		in_world(reads_and_atomics_under_way),
 	};
 
 	setenv("SOFTVERBS_MAX_QP_WR", "100", 1);
@@ -117,6 +178,12 @@ int main(void)
 	setenv("SOFTVERBS_MAX_MR", "1", 1);
 	setenv("SOFTVERBS_MAX_PD", "2", 1);
 	setenv("SOFTVERBS_MAX_CQ", "0", 1);
+	setenv("SOFTVERBS_MAX_AH", "1", 1);
+	setenv("SOFTVERBS_MAX_SRQ", "1", 1);
+	setenv("SOFTVERBS_MAX_SRQ_WR", "10", 1);
+	setenv("SOFTVERBS_MAX_SRQ_SGE", "3", 1);
+	setenv("SOFTVERBS_MAX_RD_ATOM", "2", 1);
+	setenv("SOFTVERBS_MAX_MW", "1", 1);
 	read_variables();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
