@@ -62,7 +62,7 @@ benches   := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,\
 	$(wildcard tests/bench/*.c))
 
 .PHONY: all run check asan bench install uninstall clean format help setup \
-	soft probe lessons verbstep units
+	soft probe lessons verbstep units kernel-lab kernel-check
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/obj/%.o $(BUILD)/gen/%.c
 
@@ -86,6 +86,13 @@ check: all units
 # The sanitizers need every object built anew: a build folder of their own.
 asan:
 	$(MAKE) BUILD=$(BUILD)/asan SANITIZE=1 check
+
+# The kernel's own drivers, in a guest.
+kernel-lab:
+	@sh tests/kernel/lab $(BUILD)
+
+kernel-check: all $(BUILD)/tests/kernel/graph
+	@BUILD=$(abspath $(BUILD)) prove --timer -v -e '' tests/kernel/check
 
 bench: all $(benches)
 	@sh tests/bench/run $(BUILD)
@@ -156,6 +163,11 @@ $(BUILD)/tests/programs/%: $(BUILD)/obj/tests/programs/%.o
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $< $(LIBS_IBVERBS)
 
+$(BUILD)/tests/kernel/graph: $(BUILD)/obj/tests/kernel/graph.o $(trace_o) \
+		$(rules_o)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS_JSON)
+
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(softlib)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $< $(call rpath,../..) \
@@ -193,6 +205,8 @@ help:
 	'check      every test' \
 	'asan       every test under the address and undefined sanitizers' \
 	'bench      the benchmarks, each a ratio beside an alternative' \
+	'kernel-lab    guests with the real rxe and siw drivers, of packages' \
+	'kernel-check  every lesson in those guests' \
 	'install    into $$(DESTDIR)$$(prefix), default /usr/local' \
 	'uninstall  takes out what install put there' \
 	'clean      removes $(BUILD)' \
