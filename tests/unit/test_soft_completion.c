@@ -334,6 +334,42 @@ static void destroy_while_data_moves(void **state)
 	}
 }
 
+/* As mlx4 and mlx5: its next life begins with an empty CQ. */
+static void reset_takes_its_completions_along(void **state)
+{
+	struct ibv_qp_init_attr init;
+	struct end other;
+	struct pair p;
+
+	(void)state;
+	pair_init(&p, IBV_QPT_RC);
+	pair_open(&p);
+	init = (struct ibv_qp_init_attr){ .send_cq = p.a.cq,
+					  .recv_cq = p.a.cq,
+					  .cap = { .max_recv_wr = 1,
+						   .max_recv_sge = 1 },
+					  .qp_type = IBV_QPT_RC };
+	post_receive(&p.a, 0, 8, 1);
+	post_receive(&p.b, 0, 8, 2);
+	/* Both ends complete a send and a receive into their one CQ. */
+	post_simple(&p.a, IBV_WR_SEND, 8, &p.b);
+	expect_wc(p.b.cq, IBV_WC_SUCCESS);
+	post_simple(&p.b, IBV_WR_SEND, 8, &p.a);
+	expect_wc(p.b.cq, IBV_WC_SUCCESS);
+	/* A completion of another QP's, among them: it stays. */
+	other = p.a;
+	other.qp = ibv_create_qp(p.a.pd, &init);
+	assert_non_null(other.qp);
+	to_init(&p, &other);
+	post_receive(&other, 0, 8, 77);
+	to_state(&other, IBV_QPS_ERR);
+	to_state(&p.a, IBV_QPS_RESET);
+	assert_int_equal(wait_wc(p.a.cq).wr_id, 77);
+	expect_empty(p.a.cq);
+	assert_int_equal(ibv_destroy_qp(other.qp), 0);
+	pair_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,6 +384,7 @@ int main(void)
 		cmocka_unit_test(a_cq_holds_what_it_says),
 		cmocka_unit_test(destroy_with_work_pending),
 		cmocka_unit_test(destroy_while_data_moves),
+		cmocka_unit_test(reset_takes_its_completions_along),
 	};
 
 	return cmocka_run_group_tests_name("soft completion", tests, NULL,

@@ -219,43 +219,56 @@ static void reads_and_atomics_come_through(void **state)
 }
 
 /* The bind's own turn: MW_BIND_ERR, and the QP breaks. */
-static void expect_bind_error(struct mw *m, struct ibv_send_wr wr)
+static void expect_bind_error(struct mw *m, struct ibv_send_wr wr,
+			      struct ibv_mr *mr)
 {
 	post(&m->p.b, &wr);
 	expect_wc(m->p.b.cq, IBV_WC_MW_BIND_ERR);
 	assert_int_equal(state_of(&m->p.b), IBV_QPS_ERR);
+	if (mr)
+		assert_int_equal(ibv_dereg_mr(mr), 0);
 	close_window(m);
 }
 
 static void binds_that_are_refused(void **state)
 {
 	struct ibv_mw_bind_info info;
+	struct ibv_mr *mr;
 	struct mw m;
 
 	(void)state;
-	/* The MR lets no windows be bound. */
+	/* The MR is of another PD. */
 	open_window(&m, IBV_MW_TYPE_2, IBV_QPT_RC);
+	mr = ibv_reg_mr(m.p.a.pd, m.p.b.buf, BUFFER, IBV_ACCESS_MW_BIND);
 	info = part(&m, IBV_ACCESS_REMOTE_READ);
-	info.mr = m.p.a.mr;
-	info.addr = (uintptr_t)m.p.a.buf;
-	expect_bind_error(&m, bind_wr(&m, m.mw->rkey + 1, info));
+	info.mr = mr;
+	expect_bind_error(&m, bind_wr(&m, ibv_inc_rkey(m.mw->rkey), info), mr);
+	/* It lets no windows be bound. */
+	open_window(&m, IBV_MW_TYPE_2, IBV_QPT_RC);
+	mr = ibv_reg_mr(m.p.b.pd, m.p.b.buf, BUFFER, IBV_ACCESS_LOCAL_WRITE);
+	info = part(&m, IBV_ACCESS_REMOTE_READ);
+	info.mr = mr;
+	expect_bind_error(&m, bind_wr(&m, ibv_inc_rkey(m.mw->rkey), info), mr);
 	/* Past its end, by one byte. */
 	open_window(&m, IBV_MW_TYPE_2, IBV_QPT_RC);
 	info = part(&m, IBV_ACCESS_REMOTE_READ);
 	info.length = BUFFER - WINDOW_AT + 1;
-	expect_bind_error(&m, bind_wr(&m, ibv_inc_rkey(m.mw->rkey), info));
+	expect_bind_error(&m, bind_wr(&m, ibv_inc_rkey(m.mw->rkey), info),
+			  NULL);
 	/* Type 2 can't be bound to nothing. */
 	open_window(&m, IBV_MW_TYPE_2, IBV_QPT_RC);
 	info = part(&m, 0);
 	info.length = 0;
-	expect_bind_error(&m, bind_wr(&m, ibv_inc_rkey(m.mw->rkey), info));
+	expect_bind_error(&m, bind_wr(&m, ibv_inc_rkey(m.mw->rkey), info),
+			  NULL);
 	/* A key with another window's index. */
 	open_window(&m, IBV_MW_TYPE_2, IBV_QPT_RC);
-	expect_bind_error(&m, bind_wr(&m, m.mw->rkey ^ 0x100, part(&m, 0)));
+	expect_bind_error(&m, bind_wr(&m, m.mw->rkey ^ 0x100, part(&m, 0)),
+			  NULL);
 	/* Bound already, and not invalidated. */
 	open_window(&m, IBV_MW_TYPE_2, IBV_QPT_RC);
 	bind_2(&m, IBV_ACCESS_REMOTE_READ);
-	expect_bind_error(&m, bind_wr(&m, m.mw->rkey, part(&m, 0)));
+	expect_bind_error(&m, bind_wr(&m, m.mw->rkey, part(&m, 0)), NULL);
 }
 
 static void writing_needs_an_mr_that_is_written(void **state)
@@ -410,6 +423,12 @@ static void remote_invalidation_of_a_bad_key(void **state)
 	close_window(&m);
 }
 
+static void reconnect(struct pair *p, struct end *end)
+{
+	to_state(end, IBV_QPS_RESET);
+	end_connect(p, end);
+}
+
 /* Type 2B: for the peer of the QP that bound it, and no other of the PD. */
 static void another_qp_has_no_part_in_it(void **state)
 {
@@ -446,6 +465,12 @@ static void another_qp_has_no_part_in_it(void **state)
 	wr.wr.rdma.rkey = key;
 	post(&peer, &wr);
 	expect_wc(p->a.cq, IBV_WC_REM_ACCESS_ERR);
+	/* Nor can it close it. */
+	reconnect(p, &other);
+	struct ibv_send_wr inv = { .opcode = IBV_WR_LOCAL_INV,
+				   .invalidate_rkey = key };
+	post(&other, &inv);
+	expect_wc(p->b.cq, IBV_WC_MW_BIND_ERR);
 	/* The right one's does come through. */
 	post(&p->a, &wr);
 	expect_wc(p->a.cq, IBV_WC_SUCCESS);
@@ -489,6 +514,22 @@ static void who_holds_whom(void **state)
 	close_window(&m);
 }
 
+static void type_1_is_not_zero_based(void **state)
+{
+	struct ibv_mw_bind bind;
+	struct mw m;
+
+	(void)state;
+	open_window(&m, IBV_MW_TYPE_1, IBV_QPT_RC);
+	bind = (struct ibv_mw_bind){
+		.bind_info = part(&m, IBV_ACCESS_REMOTE_READ |
+					      IBV_ACCESS_ZERO_BASED),
+	};
+	assert_int_equal(ibv_bind_mw(m.p.b.qp, m.mw, &bind), 0);
+	expect_wc(m.p.b.cq, IBV_WC_MW_BIND_ERR);
+	close_window(&m);
+}
+
 static void no_such_type(void **state)
 {
 	struct ibv_context *context = open_soft0();
@@ -527,6 +568,30 @@ static void in_the_order_of_posting(void **state)
 	close_window(&m);
 }
 
+/* A write without an answer is before it, and breaks the QP. */
+static void not_before_its_turn(void **state)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr write, bind;
+	struct mw m;
+
+	(void)state;
+	open_window(&m, IBV_MW_TYPE_2, IBV_QPT_RC);
+	to_state(&m.p.a, IBV_QPS_RESET);
+	sge = sge_of(&m.p.b, 0, 8);
+	write = send_wr(IBV_WR_RDMA_WRITE, &sge, &m.p.a, 0);
+	bind = bind_wr(&m, ibv_inc_rkey(m.mw->rkey),
+		       part(&m, IBV_ACCESS_REMOTE_WRITE));
+	write.next = &bind;
+	post(&m.p.b, &write);
+	expect_wc(m.p.b.cq, IBV_WC_RETRY_EXC_ERR);
+	expect_wc(m.p.b.cq, IBV_WC_WR_FLUSH_ERR);
+	/* It never was bound. */
+	assert_int_equal(ibv_dereg_mr(m.p.b.mr), 0);
+	m.p.b.mr = NULL;
+	close_window(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -545,7 +610,9 @@ int main(void)
 		cmocka_unit_test(another_qp_has_no_part_in_it),
 		cmocka_unit_test(who_holds_whom),
 		cmocka_unit_test(no_such_type),
+		cmocka_unit_test(type_1_is_not_zero_based),
 		cmocka_unit_test(in_the_order_of_posting),
+		cmocka_unit_test(not_before_its_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
