@@ -41,6 +41,8 @@ void model_free(struct model *model)
 	free(model->source_dir);
 	free(model->stop);
 	free(model->call);
+	if (model->private)
+		free(((struct model_private *)model->private)->mark);
 	free(model->private);
 	memset(model, 0, sizeof(*model));
 }
@@ -91,6 +93,7 @@ int model_attach(struct model *model, struct session *session,
 	own->known = own->folded = 0;
 	own->ended = own->bye = false;
 	own->opens = 0;
+	own->marks = 0;
 	own->notes = 0;
 	/* A program may have been built anew since its source was read. */
 	model_free_sources(model);
@@ -156,6 +159,7 @@ static int take_in(struct model *model, size_t index)
 		break;
 	case EVENT_MARK:
 		is_stop = true;
+		err = append(&own->mark, &own->marks, &own->mark_room, stop);
 		break;
 	case EVENT_RET:
 		/* Run past without a word before: it stood before this. */
@@ -186,35 +190,38 @@ static bool session_ended(const struct session *session)
 	       session->state == SESSION_KILLED;
 }
 
-/* Brings the graph to the first `at` events. */
-static int fold(struct model *model, size_t at)
+/* The end of a program that did not say so itself, after all it said. */
+static int fold_end(struct model *model)
 {
 	static const struct event end = { .kind = EVENT_BYE };
 	struct model_private *own = model->private;
+
+	if (own->bye || own->ended || !session_ended(model->session))
+		return 0;
+	own->ended = true;
+	if (graph_forth(model->graph))
+		return 0;
+	return graph_apply(model->graph, &end) == ENOMEM ? ENOMEM : 0;
+}
+
+/* Brings the graph to the first `at` events. */
+static int fold(struct model *model, size_t at)
+{
+	struct model_private *own = model->private;
 	struct session *session = model->session;
 
-	if (at < own->folded) {
-		struct graph *graph = graph_new();
-
-		if (!graph)
+	if (own->ended && at < own->known)
+		own->ended = !graph_back(model->graph);
+	for (; own->folded > at; own->folded--)
+		if (!graph_back(model->graph))
 			return ENOMEM;
-		graph_free(model->graph);
-		model->graph = graph;
-		own->folded = 0;
-		own->ended = false;
-	}
 	/* An event that cannot be is ignored: EPROTO is no failure here. */
 	for (; own->folded < at; own->folded++)
-		if (graph_apply(model->graph, session->event[own->folded]) ==
-		    ENOMEM)
+		if (!graph_forth(model->graph) &&
+		    graph_apply(model->graph, session->event[own->folded]) ==
+			    ENOMEM)
 			return ENOMEM;
-	if (at == own->known && session_ended(session) && !own->bye &&
-	    !own->ended) {
-		own->ended = true;
-		if (graph_apply(model->graph, &end) == ENOMEM)
-			return ENOMEM;
-	}
-	return 0;
+	return at == own->known ? fold_end(model) : 0;
 }
 
 /* What the session has to say goes to the message row. */
@@ -265,20 +272,25 @@ bool model_present(const struct model *model)
 	return model->at == own->known;
 }
 
-/* How many stops lie at or before `at`. */
-static size_t stops_until(const struct model *model, size_t at)
+/* How many of some places of the history, ascending, lie until `at`. */
+static size_t count_until(const size_t *place, size_t places, size_t at)
 {
-	size_t low = 0, high = model->stops;
+	size_t low = 0, high = places;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (model->stop[middle] <= at)
+		if (place[middle] <= at)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	return low;
+}
+
+static size_t stops_until(const struct model *model, size_t at)
+{
+	return count_until(model->stop, model->stops, at);
 }
 
 size_t model_behind(const struct model *model)
@@ -311,17 +323,8 @@ size_t model_after(const struct model *model)
 
 size_t model_calls_shown(const struct model *model)
 {
-	size_t low = 0, high = model->calls;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (model->call[middle] < model->at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return model->at ? count_until(model->call, model->calls, model->at - 1)
+			 : 0;
 }
 
 const struct event *model_event(const struct model *model)
@@ -386,37 +389,36 @@ unsigned long model_ghosts_from(const struct model *model)
 	return calls ? model->session->event[model->call[calls - 1]]->seq : 0;
 }
 
-unsigned long model_live(const struct model *model)
+unsigned long model_live(struct model *model)
 {
 	const struct model_private *own = model->private;
-	struct graph *graph = model->graph;
 	unsigned long live = 0;
 
-	if (!model->session)
+	if (!model->session || fold(model, own->known))
 		return 0;
-	if (!model_present(model)) {
-		graph = graph_new();
-		if (!graph)
-			return 0;
-		for (size_t i = 0; i < own->known; i++)
-			graph_apply(graph, model->session->event[i]);
-	}
 	for (int type = 0; type < RULES_OBJECTS; type++)
-		live += graph->live[type];
-	if (graph != model->graph)
-		graph_free(graph);
-	return live;
+		live += model->graph->live[type];
+	return fold(model, model->at) ? 0 : live;
 }
 
 /* --- steps and state --------------------------------------------------------
  */
 
+/* How many of the marks lie at or before the shown place. */
+static size_t marks_shown(const struct model *model)
+{
+	const struct model_private *own = model->private;
+
+	return count_until(own->mark, own->marks, model->at);
+}
+
 const char *model_step_id(const struct model *model)
 {
-	for (size_t i = model->at; i > 0; i--)
-		if (model->session->event[i - 1]->kind == EVENT_MARK)
-			return model->session->event[i - 1]->call;
-	return NULL;
+	const struct model_private *own = model->private;
+	size_t marks = model->session ? marks_shown(model) : 0;
+
+	return marks ? model->session->event[own->mark[marks - 1] - 1]->call
+		     : NULL;
 }
 
 void model_step_count(const struct model *model, int *step, int *steps)
@@ -441,8 +443,7 @@ void model_step_count(const struct model *model, int *step, int *steps)
 		*step = found;
 		return;
 	}
-	for (size_t i = 0; id && i < model->at; i++)
-		*step += model->session->event[i]->kind == EVENT_MARK;
+	*step = id ? (int)marks_shown(model) : 0;
 }
 
 const char *model_state_text(const struct model *model, char *out, size_t size)

@@ -151,7 +151,7 @@ size_t model_calls_shown(const struct model *model);
 unsigned long model_ghosts_from(const struct model *model);
 
 /* Objects alive in the present, contexts included, wherever the screen is. */
-unsigned long model_live(const struct model *model);
+unsigned long model_live(struct model *model);
 
 /*
  * "stopped", "running", "running 12 s in ibv_get_cq_event", "past, 3 back",

@@ -15,7 +15,9 @@ struct model_private {
 	size_t folded; /* events in the graph */
 	bool ended; /* the graph also took the end of a program without bye */
 	bool bye;   /* the probe said so itself */
-	size_t stop_room, call_room;
+	size_t stop_room, call_room, mark_room;
+	/* The places behind the marks, ascending. */
+	size_t *mark, marks;
 	/* Enters without their rets: indexes of events, oldest first. */
 	size_t open[MODEL_OPEN_MAX];
 	int opens;

@@ -75,9 +75,13 @@ const char *event_field(const struct event_fields *fields, const char *name);
  *   "ibv_poll_cq(cq0, 1) = 0  x512"
  *   "ibv_poll_cq(cq0, 1) = 1: wr_id=1 SUCCESS"
  *   "ibv_post_send(qp0, wr_id=1 SEND 64 B) = 0"
+ *   "ibv_get_device_list() = 0x..b7fe0: soft0"
+ *   "ibv_free_device_list(list=0x..b7fe0)"
  * Object arguments stand bare, others as name=value; NULL ones are left out,
  * and pointers where a list of requests or completions says more. Of what the
- * call handed back, the first few. Control characters become '?'.
+ * call handed back, the first few. Constants are without the prefix of their
+ * kind, pointers with their last digits only: the event has them whole.
+ * Control characters become '?'.
  * Returns a string the caller frees; NULL when memory is out.
  */
 char *event_text(const struct event *event);

@@ -9,10 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/trace/graph_index.h"
-
-#define ATTRS_MOST 512 /* names of attributes that one object may have */
-#define NODES_MOST (GRAPH_NONE / GRAPH_PARENTS)
+#include "common/trace/graph_change.h"
 
 struct graph *graph_new(void)
 {
@@ -32,11 +29,11 @@ void graph_free(struct graph *graph)
 	if (!graph)
 		return;
 	struct graph_index *index = graph_index(graph);
-	for (uint32_t i = 0; i < graph->nodes; i++)
+	for (uint32_t i = 0; i < index->made; i++)
 		free(graph->node[i].attr);
 	for (uint32_t i = 0; i < index->texts; i++)
 		free(index->text[i]);
-	for (uint32_t i = 0; i < index->refusals; i++)
+	for (uint32_t i = 0; i < index->refused; i++)
 		free(index->refusal[i].holders);
 	free(index->links);
 	free(index->by_id.slot);
@@ -44,77 +41,10 @@ void graph_free(struct graph *graph)
 	free(index->by_text.slot);
 	free(index->text);
 	free(index->refusal);
+	free(index->change);
 	free(index);
 	free(graph->node);
 	free(graph);
-}
-
-/* Space for one node more. */
-static int grow(struct graph *graph)
-{
-	struct graph_index *index = graph_index(graph);
-	uint32_t room = index->room ? index->room * 2 : 16;
-
-	if (graph->nodes < index->room)
-		return 0;
-	if (room > NODES_MOST)
-		return ENOMEM;
-	struct graph_node *node =
-		realloc(graph->node, room * sizeof(*graph->node));
-	if (!node)
-		return ENOMEM;
-	graph->node = node;
-	struct graph_links *links =
-		realloc(index->links, room * sizeof(*index->links));
-	if (!links)
-		return ENOMEM;
-	index->links = links;
-	index->room = room;
-	return 0;
-}
-
-static int add_node(struct graph *graph, enum rules_object type,
-		    enum graph_state state, uint32_t *number)
-{
-	struct graph_index *index = graph_index(graph);
-	int err = grow(graph);
-
-	if (err)
-		return err;
-	*number = graph->nodes++;
-	struct graph_node *node = &graph->node[*number];
-	*node = (struct graph_node){ .type = type, .state = state };
-	index->links[*number] =
-		(struct graph_links){ .first = GRAPH_NONE, .last = GRAPH_NONE };
-	snprintf(node->id, sizeof(node->id), "%s?", rules_objects[type].prefix);
-	return 0;
-}
-
-static int set_attr(struct graph *graph, struct graph_node *node,
-		    const char *name, const char *value, unsigned long seq)
-{
-	struct graph_attr *attr = node->attr;
-	int i = 0;
-
-	while (i < node->attrs && strcmp(attr[i].name, name))
-		i++;
-	if (i == ATTRS_MOST)
-		return 0;
-	if (i == node->attrs && (i == 0 || (i >= 4 && (i & (i - 1)) == 0))) {
-		size_t room = i ? (size_t)i * 2 : 4;
-		attr = realloc(attr, room * sizeof(*attr));
-		if (!attr)
-			return ENOMEM;
-		node->attr = attr;
-	}
-	struct graph_attr fresh = { .name = index_text(graph, name),
-				    .value = index_text(graph, value),
-				    .seq = seq };
-	if (!fresh.name || !fresh.value)
-		return ENOMEM;
-	attr[i] = fresh;
-	node->attrs += i == node->attrs;
-	return 0;
 }
 
 /* Is `name`, or what follows its last dot, `word`? */
@@ -155,7 +85,7 @@ static int set_attrs(struct graph *graph, uint32_t number,
 			snprintf(name, sizeof(name), "%s%s%s", prefix,
 				 field->name, suffix);
 		}
-		err = set_attr(graph, node, name, value, seq);
+		err = change_attr(graph, number, name, value, seq);
 	}
 	return err;
 }
@@ -163,24 +93,6 @@ static int set_attrs(struct graph *graph, uint32_t number,
 static bool is_held(const struct graph_node *node)
 {
 	return node->state == GRAPH_LIVE || node->state == GRAPH_LEAKED;
-}
-
-/* One reference more from a node to `parent`. No list is touched. */
-static void add_parent(struct graph *graph, uint32_t number, uint32_t parent)
-{
-	struct graph_node *node = &graph->node[number];
-
-	for (int i = 0; i < node->parents; i++) {
-		if (node->parent[i] == parent) {
-			if (node->refs[i] < UINT8_MAX)
-				node->refs[i]++;
-			return;
-		}
-	}
-	if (node->parents == GRAPH_PARENTS)
-		return;
-	node->parent[node->parents] = parent;
-	node->refs[node->parents++] = 1;
 }
 
 /* The references that a new object has on those of its arguments. */
@@ -196,43 +108,8 @@ static void find_parents(struct graph *graph, uint32_t number,
 			continue;
 		uint32_t parent = index_find_id(graph, id);
 		if (parent != GRAPH_NONE && parent != number)
-			add_parent(graph, number, parent);
+			change_add_parent(graph, number, parent);
 	}
-}
-
-static void link_parents(struct graph *graph, uint32_t number)
-{
-	for (int i = 0; i < graph->node[number].parents; i++)
-		index_link(graph, number, i);
-}
-
-static void unlink_parents(struct graph *graph, uint32_t number)
-{
-	for (int i = 0; i < graph->node[number].parents; i++)
-		index_unlink(graph, number, i);
-}
-
-/*
- * Replaces the parent of one type of a live node: a window bound to another
- * MR, an MR moved to another PD. GRAPH_NONE: it has none now.
- */
-static void set_parent(struct graph *graph, uint32_t number,
-		       enum rules_object type, uint32_t parent)
-{
-	struct graph_node *node = &graph->node[number];
-	int kept = 0;
-
-	unlink_parents(graph, number);
-	for (int i = 0; i < node->parents; i++) {
-		if (graph->node[node->parent[i]].type == type)
-			continue;
-		node->parent[kept] = node->parent[i];
-		node->refs[kept++] = node->refs[i];
-	}
-	node->parents = kept;
-	if (parent != GRAPH_NONE)
-		add_parent(graph, number, parent);
-	link_parents(graph, number);
 }
 
 /* Objects that the probe did not see made: live, of unknown origin. */
@@ -247,14 +124,12 @@ static int meet(struct graph *graph, const struct event_fields *fields)
 		    strlen(id) >= sizeof(graph->node->id) ||
 		    index_find_id(graph, id) != GRAPH_NONE)
 			continue;
-		int err = add_node(graph, type, GRAPH_LIVE, &number);
+		int err = change_add_node(graph, type, &number);
+		if (!err)
+			err = change_set_id(graph, number, id);
 		if (err)
 			return err;
-		strcpy(graph->node[number].id, id);
-		graph->live[type]++;
-		err = index_add_id(graph, number);
-		if (err)
-			return err;
+		change_state(graph, number, GRAPH_LIVE, 0);
 	}
 	return 0;
 }
@@ -278,13 +153,13 @@ static int begin_create(struct graph *graph, const struct event *event,
 {
 	if (index_find_seq(graph, event->seq) != GRAPH_NONE)
 		return EPROTO;
-	int err = add_node(graph, type, GRAPH_CREATING, number);
+	int err = change_add_node(graph, type, number);
 	if (err)
 		return err;
 	struct graph_node *node = &graph->node[*number];
 	node->born = event->seq;
 	node->line = event->line;
-	err = index_add_seq(graph, *number);
+	err = change_enter_seq(graph, *number);
 	if (err)
 		return err;
 	if (event->file) {
@@ -316,20 +191,17 @@ static int end_create(struct graph *graph, const struct event *event,
 	if (node->state != GRAPH_CREATING || node->type != type)
 		return EPROTO;
 	if (!event->ok) {
-		node->state = GRAPH_FAILED;
-		node->died = event->seq;
-		return event->err ? set_attr(graph, node, "errno",
-					     rules_errno_name(event->err),
-					     event->seq)
+		change_state(graph, number, GRAPH_FAILED, event->seq);
+		return event->err ? change_attr(graph, number, "errno",
+						rules_errno_name(event->err),
+						event->seq)
 				  : 0;
 	}
-	strcpy(node->id, event->ret);
-	err = index_add_id(graph, number);
+	err = change_set_id(graph, number, event->ret);
 	if (err)
 		return err;
-	node->state = GRAPH_LIVE;
-	graph->live[type]++;
-	link_parents(graph, number);
+	change_state(graph, number, GRAPH_LIVE, 0);
+	change_link(graph, number);
 	return set_attrs(graph, number, &event->out, "", "", event->seq);
 }
 
@@ -345,9 +217,7 @@ static void leak_children(struct graph *graph, uint32_t number,
 		struct graph_node *node = &graph->node[child];
 
 		if (node->state == GRAPH_LIVE) {
-			node->state = GRAPH_LEAKED;
-			node->died = seq;
-			graph->live[node->type]--;
+			change_state(graph, child, GRAPH_LEAKED, seq);
 			leak_children(graph, child, seq);
 		}
 		edge = index->links[child].next[edge % GRAPH_PARENTS];
@@ -360,11 +230,8 @@ static void end_life(struct graph *graph, uint32_t number, unsigned long seq)
 
 	if (!is_held(node))
 		return;
-	unlink_parents(graph, number);
-	if (node->state == GRAPH_LIVE)
-		graph->live[node->type]--;
-	node->state = GRAPH_DESTROYED;
-	node->died = seq;
+	change_unlink(graph, number);
+	change_state(graph, number, GRAPH_DESTROYED, seq);
 	if (node->type == RULES_CONTEXT)
 		leak_children(graph, number, seq);
 }
@@ -387,30 +254,22 @@ static int note_refusal(struct graph *graph, const struct event *event,
 	if (!fresh.call || (event->file && !fresh.file))
 		return ENOMEM;
 	if (index->refusals) {
-		struct graph_refusal *last =
+		const struct graph_refusal *last =
 			&index->refusal[index->refusals - 1];
 		if (last->node == fresh.node && last->err == fresh.err &&
 		    last->call == fresh.call && last->file == fresh.file &&
 		    last->line == fresh.line) {
-			last->count += fresh.count;
+			change_count(graph, fresh.count);
 			return 0;
 		}
-	}
-	if (index->refusals == index->refusals_room) {
-		uint32_t room =
-			index->refusals_room ? index->refusals_room * 2 : 8;
-		struct graph_refusal *grown =
-			realloc(index->refusal, room * sizeof(*grown));
-		if (!grown)
-			return ENOMEM;
-		index->refusal = grown;
-		index->refusals_room = room;
 	}
 	fresh.holders = graph_holders(graph, &graph->node[number], 8);
 	if (!fresh.holders)
 		return ENOMEM;
-	index->refusal[index->refusals++] = fresh;
-	return 0;
+	int err = change_add_refusal(graph, &fresh);
+	if (err)
+		free(fresh.holders);
+	return err;
 }
 
 static int end_destroy(struct graph *graph, const struct event *event,
@@ -439,7 +298,7 @@ static void bind_window(struct graph *graph, const struct event *event)
 		    !strcmp(event->args.field[i].value, "0"))
 			region = GRAPH_NONE;
 	}
-	set_parent(graph, window, RULES_MR, region);
+	change_parent(graph, window, RULES_MR, region);
 }
 
 static void reregister(struct graph *graph, const struct event *event)
@@ -450,7 +309,7 @@ static void reregister(struct graph *graph, const struct event *event)
 
 	if (region != GRAPH_NONE && pd != GRAPH_NONE && flags &&
 	    strstr(flags, "CHANGE_PD") && is_held(&graph->node[region]))
-		set_parent(graph, region, RULES_PD, pd);
+		change_parent(graph, region, RULES_PD, pd);
 }
 
 static bool starts(const char *text, const char *with)
@@ -464,6 +323,57 @@ static const char *digits(const char *text)
 	size_t length = text ? strspn(text, "0123456789") : 0;
 
 	return length && length < 20 && !text[length] ? text : NULL;
+}
+
+static bool has_attr(const struct graph_node *node, const char *name,
+		     const char *value)
+{
+	for (int i = 0; i < node->attrs; i++)
+		if (!strcmp(node->attr[i].name, name))
+			return !strcmp(node->attr[i].value, value);
+	return false;
+}
+
+/* The live QP that uses the CQ and has this number, or GRAPH_NONE. */
+static uint32_t qp_by_number(const struct graph *graph, uint32_t cq,
+			     const char *qp_num)
+{
+	const struct graph_index *index = graph_index(graph);
+	uint32_t edge = index->links[cq].first;
+
+	while (edge != GRAPH_NONE) {
+		uint32_t child = edge / GRAPH_PARENTS;
+		const struct graph_node *node = &graph->node[child];
+
+		if (node->type == RULES_QP && has_attr(node, "qp_num", qp_num))
+			return child;
+		edge = index->links[child].next[edge % GRAPH_PARENTS];
+	}
+	return GRAPH_NONE;
+}
+
+/* A completion with an error: its QP is no longer in the state it was in. */
+static int learn_completions(struct graph *graph, const struct event *event)
+{
+	uint32_t cq = argument(graph, event, RULES_CQ);
+	bool failed = false;
+	int err = 0;
+
+	for (int i = 0; i < event->out.count && cq != GRAPH_NONE && !err; i++) {
+		const struct event_field *field = &event->out.field[i];
+		uint32_t qp;
+
+		if (last_word(field->name, "status"))
+			failed = strcmp(field->value, "IBV_WC_SUCCESS");
+		if (!failed || !last_word(field->name, "qp_num"))
+			continue;
+		failed = false;
+		qp = qp_by_number(graph, cq, field->value);
+		if (qp != GRAPH_NONE &&
+		    !has_attr(&graph->node[qp], "state", "ERR"))
+			err = change_attr(graph, qp, "state", "?", event->seq);
+	}
+	return err;
 }
 
 /* A successful call that neither made nor unmade: what it tells. */
@@ -485,6 +395,8 @@ static int learn(struct graph *graph, const struct event *event)
 		bind_window(graph, event);
 	if (!strcmp(event->call, "ibv_rereg_mr"))
 		reregister(graph, event);
+	if (!strcmp(event->call, "ibv_poll_cq"))
+		return learn_completions(graph, event);
 	if (!query && !changes)
 		return 0;
 	for (int i = 0; i < event->args.count && number == GRAPH_NONE; i++) {
@@ -512,17 +424,13 @@ static int learn(struct graph *graph, const struct event *event)
 static void end_program(struct graph *graph)
 {
 	for (uint32_t i = 0; i < graph->nodes; i++) {
-		struct graph_node *node = &graph->node[i];
-
-		if (node->state != GRAPH_LIVE)
-			continue;
-		node->state = GRAPH_LEAKED;
-		node->died = graph_index(graph)->seq;
-		graph->live[node->type]--;
+		if (graph->node[i].state == GRAPH_LIVE)
+			change_state(graph, i, GRAPH_LEAKED,
+				     graph_index(graph)->seq);
 	}
 }
 
-int graph_apply(struct graph *graph, const struct event *event)
+static int fold(struct graph *graph, const struct event *event)
 {
 	const struct rules_call *rule;
 	uint32_t number;
@@ -531,10 +439,8 @@ int graph_apply(struct graph *graph, const struct event *event)
 	if (event->kind == EVENT_BYE)
 		end_program(graph);
 	if (event->kind == EVENT_ENTER || event->kind == EVENT_RET ||
-	    event->kind == EVENT_MARK) {
-		if (event->seq > graph_index(graph)->seq)
-			graph_index(graph)->seq = event->seq;
-	}
+	    event->kind == EVENT_MARK)
+		change_seq(graph, event->seq);
 	if (event->kind != EVENT_ENTER && event->kind != EVENT_RET)
 		return 0;
 	err = meet(graph, &event->args);
@@ -555,4 +461,18 @@ int graph_apply(struct graph *graph, const struct event *event)
 	if (!err && event->ok)
 		err = learn(graph, event);
 	return err;
+}
+
+int graph_apply(struct graph *graph, const struct event *event)
+{
+	const struct graph_index *index = graph_index(graph);
+	int err;
+
+	if (index->no_memory)
+		return ENOMEM;
+	if (index->done < index->changes)
+		return EBUSY;
+	change_event(graph);
+	err = fold(graph, event);
+	return index->no_memory ? ENOMEM : err;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The object graph: a pure fold over events. Its edges are the references of
- * rules.h and nothing else. Going back in time is folding fewer events.
+ * rules.h and nothing else. Going back in time is folding fewer events: the
+ * graph keeps what each has changed, so that this takes as long as they did.
  * Not thread-safe: one graph, one thread.
  *
  * Decisions:
@@ -17,7 +18,11 @@
  * - When a context is closed, what was made with it and still lives is
  *   leaked: the program can no longer destroy it.
  * - A bound memory window holds its MR from ibv_bind_mw() on, without waiting
- *   for the completion. Binds that are posted as work requests are not seen.
+ *   for the completion. Binds that are posted as work requests are not seen:
+ *   see graph_unsure().
+ * - A completion with an error tells that its QP has left the state it was
+ *   in, but not for which: "state" is then "?", until a call reports it,
+ *   unless the program had put it into ERR itself.
  */
 #ifndef TRACE_GRAPH_H
 #define TRACE_GRAPH_H
@@ -84,8 +89,17 @@ void graph_free(struct graph *graph);
  * event names an object that cannot be: an id of another type, one that is
  * there already, a seq used twice. It is then ignored. BYE marks everything
  * live as leaked. Constant time per event, amortized; the events may be freed.
+ * EBUSY: events were taken back and are not all folded in again.
  */
 int graph_apply(struct graph *graph, const struct event *event);
+
+/*
+ * Takes the newest event back, one that was ignored too: the graph is as it
+ * was before it. False: there is none. graph_forth() folds it in again, without
+ * having it; false: none was taken back.
+ */
+bool graph_back(struct graph *graph);
+bool graph_forth(struct graph *graph);
 
 /*
  * The node of an id, or NULL. A "creating" or "failed" node has none. Valid
@@ -105,6 +119,13 @@ static inline bool graph_busy(const struct graph_node *node)
  */
 int graph_destroy_answer(const struct graph *graph,
 			 const struct graph_node *node);
+
+/*
+ * True for a live MR that more may hold than is known: a memory window of its
+ * PD, of the type that is bound by work requests. Nothing should be said then
+ * of what would hold it or of what destroying it would be answered.
+ */
+bool graph_unsure(const struct graph *graph, const struct graph_node *node);
 
 /*
  * The live (or leaked) children of `node` in order of creation, as "mr0, qp0"

@@ -54,6 +54,27 @@ static int add(struct graph_table *table, uint32_t hash, uint32_t number)
 	return 0;
 }
 
+/* Takes a number out that is in; what stands behind it moves up. */
+static void drop(struct graph_table *table, uint32_t hash, uint32_t number)
+{
+	uint32_t mask = table->size - 1, hole = hash & mask;
+
+	while (table->slot[hole].number != number)
+		hole = (hole + 1) & mask;
+	for (uint32_t i = (hole + 1) & mask;
+	     table->slot[i].number != GRAPH_NONE; i = (i + 1) & mask) {
+		uint32_t home = table->slot[i].hash & mask;
+
+		/* It may stand no farther up than where it is looked for. */
+		if (((i - home) & mask) < ((i - hole) & mask))
+			continue;
+		table->slot[hole] = table->slot[i];
+		hole = i;
+	}
+	table->slot[hole].number = GRAPH_NONE;
+	table->used--;
+}
+
 /* The text that a table's number stands for. */
 static const char *text_of(const struct graph *graph,
 			   const struct graph_table *table, uint32_t number)
@@ -115,6 +136,17 @@ int index_add_seq(struct graph *graph, uint32_t node)
 {
 	return add(&graph_index(graph)->by_seq,
 		   hash_number(graph->node[node].born), node);
+}
+
+void index_drop_id(struct graph *graph, uint32_t node)
+{
+	drop(&graph_index(graph)->by_id, hash_text(graph->node[node].id), node);
+}
+
+void index_drop_seq(struct graph *graph, uint32_t node)
+{
+	drop(&graph_index(graph)->by_seq, hash_number(graph->node[node].born),
+	     node);
 }
 
 char *index_text(struct graph *graph, const char *text)
@@ -183,22 +215,43 @@ void index_link(struct graph *graph, uint32_t node, int slot)
 	graph->node[parent].dependents += refusing(graph, node, slot);
 }
 
+/* The two neighbours of an edge in its list, or the list's ends. */
+static void join_neighbours(struct graph_index *index,
+			    struct graph_links *links, uint32_t edge,
+			    uint32_t next, uint32_t prev)
+{
+	uint32_t behind = *next_of(index, edge);
+	uint32_t before = *prev_of(index, edge);
+
+	if (before != GRAPH_NONE)
+		*next_of(index, before) = next;
+	else
+		links->first = next;
+	if (behind != GRAPH_NONE)
+		*prev_of(index, behind) = prev;
+	else
+		links->last = prev;
+}
+
 void index_unlink(struct graph *graph, uint32_t node, int slot)
 {
 	struct graph_index *index = graph_index(graph);
 	uint32_t edge = node * GRAPH_PARENTS + (uint32_t)slot;
 	uint32_t parent = graph->node[node].parent[slot];
-	struct graph_links *links = &index->links[parent];
-	uint32_t next = *next_of(index, edge), prev = *prev_of(index, edge);
 
-	if (prev != GRAPH_NONE)
-		*next_of(index, prev) = next;
-	else
-		links->first = next;
-	if (next != GRAPH_NONE)
-		*prev_of(index, next) = prev;
-	else
-		links->last = prev;
+	join_neighbours(index, &index->links[parent], edge,
+			*next_of(index, edge), *prev_of(index, edge));
 	graph->node[parent].children--;
 	graph->node[parent].dependents -= refusing(graph, node, slot);
+}
+
+void index_relink(struct graph *graph, uint32_t node, int slot)
+{
+	struct graph_index *index = graph_index(graph);
+	uint32_t edge = node * GRAPH_PARENTS + (uint32_t)slot;
+	uint32_t parent = graph->node[node].parent[slot];
+
+	join_neighbours(index, &index->links[parent], edge, edge, edge);
+	graph->node[parent].children++;
+	graph->node[parent].dependents += refusing(graph, node, slot);
 }

@@ -3,6 +3,7 @@
 #include "common/trace/graph.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/trace/graph_index.h"
 
@@ -11,6 +12,38 @@ const struct graph_node *graph_find(const struct graph *graph, const char *id)
 	uint32_t number = index_find_id(graph, id);
 
 	return number == GRAPH_NONE ? NULL : &graph->node[number];
+}
+
+static bool is_of_second_type(const struct graph_node *window)
+{
+	for (int i = 0; i < window->attrs; i++)
+		if (!strcmp(window->attr[i].name, "type"))
+			return !strcmp(window->attr[i].value, "IBV_MW_TYPE_2");
+	return true;
+}
+
+bool graph_unsure(const struct graph *graph, const struct graph_node *node)
+{
+	struct graph_index *index = graph_index(graph);
+
+	if (node->type != RULES_MR || node->state != GRAPH_LIVE ||
+	    !graph->live[RULES_MW])
+		return false;
+	for (int i = 0; i < node->parents; i++) {
+		uint32_t edge = index->links[node->parent[i]].first;
+
+		while (edge != GRAPH_NONE) {
+			uint32_t child = edge / GRAPH_PARENTS;
+			const struct graph_node *window = &graph->node[child];
+
+			if (window->type == RULES_MW &&
+			    window->state == GRAPH_LIVE &&
+			    is_of_second_type(window))
+				return true;
+			edge = index->links[child].next[edge % GRAPH_PARENTS];
+		}
+	}
+	return false;
 }
 
 int graph_destroy_answer(const struct graph *graph,

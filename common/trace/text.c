@@ -39,12 +39,63 @@ static bool ends_in(const char *text, const char *end)
 	return a >= b && !strcmp(text + a - b, end);
 }
 
-/* "IBV_WR_SEND" is said as "SEND". */
-static const char *short_constant(const char *value)
+/*
+ * How much of a constant goes without saying beside the name of its field:
+ * "qp_type=RC", "WR_SEND" as "SEND". The longer ones first.
+ */
+static size_t prefix_of(const char *constant)
 {
-	if (!strncmp(value, "IBV_WR_", 7) || !strncmp(value, "IBV_WC_", 7))
-		return value + 7;
-	return value;
+	static const char *const prefix[] = {
+		"IBV_ACCESS_", "IBV_LINK_LAYER_", "IBV_PORT_", "IBV_QPS_",
+		"IBV_QPT_",    "IBV_QP_",         "IBV_MTU_",  "IBV_MIG_",
+		"IBV_WR_",     "IBV_WC_",         "IBV_SEND_", "IBV_SRQ_",
+		"IBV_EVENT_",
+	};
+
+	for (size_t i = 0; i < sizeof(prefix) / sizeof(*prefix); i++) {
+		size_t length = strlen(prefix[i]);
+
+		if (!strncmp(constant, prefix[i], length))
+			return length;
+	}
+	return 0;
+}
+
+/* "IBV_ACCESS_LOCAL_WRITE|IBV_ACCESS_REMOTE_READ", each without its prefix. */
+static void put_constants(const char *value, FILE *out)
+{
+	while (*value) {
+		size_t length;
+
+		value += prefix_of(value);
+		length = strcspn(value, "|");
+		length += value[length] == '|';
+		fwrite(value, 1, length, out);
+		value += length;
+	}
+}
+
+/*
+ * A pointer of a user's program has 8 to 12 digits, of which the last tell
+ * one from another; a number has fewer, or is too large for a pointer.
+ */
+static bool is_pointer(const char *value)
+{
+	size_t digits;
+
+	if (strncmp(value, "0x", 2))
+		return false;
+	digits = strspn(value + 2, "0123456789abcdef");
+	return digits >= 8 && digits <= 12 && !value[2 + digits];
+}
+
+/* A value as short as it can be told from others. */
+static void put_value(const char *value, FILE *out)
+{
+	if (is_pointer(value))
+		fprintf(out, "0x..%s", value + strlen(value) - 5);
+	else
+		put_constants(value, out);
 }
 
 /* How many elements of a list did not go into the event. */
@@ -64,8 +115,9 @@ static bool has_list(const struct event_fields *fields)
 
 /*
  * One element of a list, from fields[from] on: "wr_id=1 SEND 64 B" for a
- * work request, "wr_id=1 REM_ACCESS_ERR" for a completion. Returns the index
- * of the first field after it.
+ * work request, "wr_id=1 REM_ACCESS_ERR" for a completion; of others what
+ * stands first, the name of a device, a GID. Returns the index of the first
+ * field after it.
  */
 static int put_element(const struct event_fields *fields, int from, FILE *out)
 {
@@ -88,8 +140,8 @@ static int put_element(const struct event_fields *fields, int from, FILE *out)
 			fprintf(out, "%swr_id=%s", first ? "" : " ", value);
 		} else if (!strcmp(member, "status") ||
 			   (!completion && !strcmp(member, "opcode"))) {
-			fprintf(out, "%s%s", first ? "" : " ",
-				short_constant(value));
+			fputs(first ? "" : " ", out);
+			put_constants(value, out);
 		} else {
 			if (ends_in(member, "].length")) {
 				bytes += strtoul(value, NULL, 10);
@@ -104,6 +156,8 @@ static int put_element(const struct event_fields *fields, int from, FILE *out)
 	if (sized && !completion)
 		fprintf(out, "%s%lu%s B", first ? "" : " ", bytes,
 			cut ? "+" : "");
+	else if (first)
+		put_value(fields->field[from].value, out);
 	return end;
 }
 
@@ -158,10 +212,9 @@ static void put_args(const struct event *event, FILE *out)
 			continue;
 		fputs(first ? "" : ", ", out);
 		first = false;
-		if (rules_object_of_id(value) != RULES_NONE || poll)
-			fputs(value, out);
-		else
-			fprintf(out, "%s=%s", name, value);
+		if (rules_object_of_id(value) == RULES_NONE && !poll)
+			fprintf(out, "%s=", name);
+		put_value(value, out);
 	}
 	put_list(args, first ? "" : ", ", out);
 }
@@ -181,8 +234,8 @@ static void put_outs(const struct event_fields *outs, FILE *out)
 			fputs(", ...", out);
 			break;
 		}
-		fprintf(out, ", %s=%s", outs->field[i].name,
-			outs->field[i].value);
+		fprintf(out, ", %s=", outs->field[i].name);
+		put_value(outs->field[i].value, out);
 		shown++;
 	}
 	put_list(outs, ": ", out);
@@ -195,8 +248,11 @@ static void put_call(const struct event *event, FILE *out)
 	fputs(")", out);
 	if (event->kind != EVENT_RET)
 		return;
-	if (event->ret)
-		fprintf(out, " = %s", event->ret);
+	/* A call that did what it was asked and gave NULL returns nothing. */
+	if (event->ret && !(event->ok && !strcmp(event->ret, "NULL"))) {
+		fputs(" = ", out);
+		put_value(event->ret, out);
+	}
 	if (!event->ok && event->err)
 		fprintf(out, " %s", rules_errno_name(event->err));
 	put_outs(&event->out, out);

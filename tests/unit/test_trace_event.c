@@ -217,6 +217,20 @@ static void words_of_calls(void **state)
 	     "\"ret\":0,\"out\":{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5,"
 	     "\"f\":6}}",
 	     "ibv_query_x() = 0, a=1, b=2, c=3, d=4, ...");
+	/* void, with the null that the probe gives */
+	says("{\"ev\":\"ret\",\"seq\":1,\"call\":\"ibv_free_device_list\","
+	     "\"args\":{\"list\":\"0x5632468b7fe0\"},\"ok\":true,"
+	     "\"ret\":null}",
+	     "ibv_free_device_list(list=0x..b7fe0)");
+	/* Neither is a pointer that would be cut. */
+	says("{\"ev\":\"ret\",\"seq\":1,\"call\":\"ibv_query_x\",\"args\":{"
+	     "\"flags\":\"0x1f\"},\"ok\":true,\"ret\":0,\"out\":{"
+	     "\"max\":\"0xffffffffffffffff\"}}",
+	     "ibv_query_x(flags=0x1f) = 0, max=0xffffffffffffffff");
+	says("{\"ev\":\"enter\",\"seq\":1,\"call\":\"ibv_reg_mr\",\"args\":{"
+	     "\"pd\":\"pd0\",\"access\":\"IBV_ACCESS_LOCAL_WRITE|"
+	     "IBV_ACCESS_REMOTE_READ\"}}",
+	     "ibv_reg_mr(pd0, access=LOCAL_WRITE|REMOTE_READ)");
 	says("{\"ev\":\"enter\",\"seq\":1,\"call\":\"a\\u001bb\",\"args\":{"
 	     "\"t\":\"x\\ny\"}}",
 	     "a?b(t=x?y)");
@@ -254,6 +268,15 @@ static void words_of_lists(void **state)
 	     "\"IBV_WC_REM_ACCESS_ERR\"}]}}",
 	     "ibv_poll_cq(cq0, 4) = 2: wr_id=1 SUCCESS, wr_id=2 "
 	     "REM_ACCESS_ERR");
+	/* Of what is neither, what stands first. */
+	says("{\"ev\":\"ret\",\"seq\":1,\"call\":\"ibv_get_device_list\","
+	     "\"ok\":true,\"ret\":\"0x5632468b7fe0\",\"out\":{\"devices\":[{"
+	     "\"name\":\"soft0\"},{\"name\":\"mlx5_0\"}]}}",
+	     "ibv_get_device_list() = 0x..b7fe0: soft0, mlx5_0");
+	says("{\"ev\":\"ret\",\"seq\":1,\"call\":\"ibv_query_gid_table\","
+	     "\"args\":{\"context\":\"ctx0\"},\"ok\":true,\"ret\":1,\"out\":{"
+	     "\"entries\":[{\"gid\":\"fe80::1\",\"gid_index\":0}]}}",
+	     "ibv_query_gid_table(ctx0) = 1: fe80::1");
 }
 
 int main(void)

@@ -479,6 +479,176 @@ static void a_hundred_thousand(void **state)
 	assert_int_equal(graph->live[RULES_MR], 0);
 }
 
+/* A failed completion says that a QP left its state, not for which. */
+static void failed_completions_leave_no_state(void **state)
+{
+	struct graph *graph = *state;
+	const char *failed = "\"wc\":[{\"wr_id\":1,\"status\":"
+			     "\"IBV_WC_SUCCESS\",\"qp_num\":18},{\"wr_id\":2,"
+			     "\"status\":\"IBV_WC_RNR_RETRY_EXC_ERR\","
+			     "\"qp_num\":17}]";
+
+	five(graph);
+	FEED_QP(graph, "qp1", "pd0", "cq0", "cq0");
+	for (int i = 0; i < 2; i++) {
+		char args[64], out[64];
+
+		snprintf(args, sizeof(args), "\"qp\":\"qp%d\"", i);
+		snprintf(out, sizeof(out),
+			 "\"state\":\"IBV_QPS_RTS\",\"qp_num\":%d", 17 + i);
+		feed_call(graph, "ibv_query_qp", args, "0", 0, out);
+	}
+	feed_call(graph, "ibv_poll_cq", "\"cq\":\"cq0\"", "2", 0, failed);
+	assert_string_equal(attr(graph, "qp0", "state"), "?");
+	assert_string_equal(attr(graph, "qp1", "state"), "RTS");
+	feed_call(graph, "ibv_modify_qp",
+		  "\"qp\":\"qp0\",\"qp_state\":\"IBV_QPS_ERR\"", "0", 0, "");
+	feed_call(graph, "ibv_poll_cq", "\"cq\":\"cq0\"", "2", 0, failed);
+	assert_string_equal(attr(graph, "qp0", "state"), "ERR");
+}
+
+/* Windows of type 2 are bound by work requests, which are not seen. */
+static void unseen_binds_leave_regions_unsure(void **state)
+{
+	struct graph *graph = *state;
+
+	five(graph);
+	assert_false(graph_unsure(graph, at(graph, "mr0")));
+	feed_make(graph, "ibv_alloc_mw", "mw0",
+		  "\"pd\":\"pd0\",\"type\":\"IBV_MW_TYPE_1\"");
+	assert_false(graph_unsure(graph, at(graph, "mr0")));
+	feed_make(graph, "ibv_alloc_mw", "mw1",
+		  "\"pd\":\"pd0\",\"type\":\"IBV_MW_TYPE_2\"");
+	assert_true(graph_unsure(graph, at(graph, "mr0")));
+	assert_false(graph_unsure(graph, at(graph, "qp0")));
+	FEED_DESTROY(graph, "ibv_dealloc_mw", "mw", "mw1");
+	assert_false(graph_unsure(graph, at(graph, "mr0")));
+}
+
+/* --- back and forth --------------------------------------------------------
+ */
+
+/* Everything that can be seen of a graph, in a string to free. */
+static char *all_of(const struct graph *graph)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(graph_json(graph, out), 0);
+	graph_report(graph, out);
+	for (uint32_t i = 0; i < graph->nodes; i++) {
+		const struct graph_node *node = &graph->node[i];
+		char *holders = graph_holders(graph, node, 99);
+
+		fprintf(out, "%s found %d, holders %s, died %lu", node->id,
+			graph_find(graph, node->id) == node, holders,
+			node->died);
+		for (int k = 0; k < node->attrs; k++)
+			fprintf(out, " %s=%s@%lu", node->attr[k].name,
+				node->attr[k].value, node->attr[k].seq);
+		fprintf(out, " refs %d %d\n", node->refs[0], node->refs[1]);
+		free(holders);
+	}
+	for (int i = 0; i < RULES_OBJECTS; i++)
+		fprintf(out, "%u ", graph->live[i]);
+	fclose(out);
+	return text;
+}
+
+enum { STORY_MOST = 200 };
+
+/* A call that may be refused, and what it leaves: every kind of change. */
+static int tell_story(struct graph *graph, char *after[STORY_MOST])
+{
+	int told = 0;
+
+	after[told++] = all_of(graph);
+#define TELL(call)                              \
+	do {                                    \
+		(void)(call);                   \
+		after[told++] = all_of(graph);  \
+		assert_true(told < STORY_MOST); \
+	} while (0)
+#define TELL_BOTH(call, args, ret, err, out)                      \
+	do {                                                      \
+		TELL(feed_enter(graph, call, args));              \
+		TELL(feed_ret(graph, call, args, ret, err, out)); \
+	} while (0)
+	TELL_BOTH("ibv_open_device", "", "ctx0", 0, "");
+	TELL_BOTH("ibv_query_device", "\"context\":\"ctx0\"", "0", 0,
+		  "\"max_qp\":9,\"fw_ver\":\"1\"");
+	for (int i = 0; i < 2; i++)
+		TELL_BOTH("ibv_alloc_pd", "\"context\":\"ctx0\"",
+			  i ? "pd1" : "pd0", 0, "\"handle\":3");
+	for (int i = 0; i < 9; i++) {
+		char id[8];
+
+		snprintf(id, sizeof(id), "mr%d", i);
+		TELL_BOTH("ibv_reg_mr", "\"pd\":\"pd0\"", id, 0, "\"lkey\":1");
+	}
+	TELL_BOTH("ibv_reg_mr", "\"pd\":\"pd0\"", "NULL", EINVAL, "");
+	TELL_BOTH("ibv_create_cq", "\"context\":\"ctx0\"", "cq0", 0, "");
+	TELL_BOTH("ibv_create_qp",
+		  "\"pd\":\"pd0\",\"send_cq\":\"cq0\",\"recv_cq\":\"cq0\"",
+		  "qp0", 0, "\"state\":\"IBV_QPS_RESET\"");
+	TELL_BOTH("ibv_modify_qp",
+		  "\"qp\":\"qp0\",\"qp_state\":\"IBV_QPS_INIT\"", "0", 0, "");
+	for (int i = 0; i < 3; i++)
+		TELL(feed_ret(graph, "ibv_dealloc_pd", "\"pd\":\"pd0\"", "16",
+			      EBUSY, ""));
+	TELL_BOTH("ibv_alloc_mw", "\"pd\":\"pd0\"", "mw0", 0, "");
+	TELL_BOTH("ibv_bind_mw", "\"mw\":\"mw0\",\"mr\":\"mr3\"", "0", 0, "");
+	TELL_BOTH("ibv_bind_mw", "\"mw\":\"mw0\",\"mr\":\"mr5\"", "0", 0, "");
+	TELL_BOTH("ibv_rereg_mr",
+		  "\"mr\":\"mr4\",\"flags\":\"IBV_REREG_MR_CHANGE_PD\","
+		  "\"pd\":\"pd1\"",
+		  "0", 0, "");
+	for (int i = 8; i >= 0; i -= 3) {
+		char args[24];
+
+		snprintf(args, sizeof(args), "\"mr\":\"mr%d\"", i);
+		TELL_BOTH("ibv_dereg_mr", args, "0", 0, "");
+	}
+	TELL(feed_ret(graph, "ibv_alloc_pd", "", "pd0", 0, "")); /* nonsense */
+	TELL(feed_ret(graph, "ibv_destroy_ah", "\"ah\":\"ah7\"", "0", 0, ""));
+	TELL_BOTH("ibv_open_device", "", "ctx1", 0, "");
+	TELL_BOTH("ibv_close_device", "\"context\":\"ctx0\"", "0", 0, "");
+	TELL_BOTH("ibv_dereg_mr", "\"mr\":\"mr4\"", "0", 0, "");
+	TELL(feed(graph, "{\"ev\":\"bye\"}"));
+	return told;
+}
+
+static void every_event_can_be_taken_back(void **state)
+{
+	struct graph *graph = *state;
+	char *after[STORY_MOST];
+	int told = tell_story(graph, after), at = told - 1;
+
+	assert_false(graph_forth(graph));
+	/* A long way, then a drunkard's: always the same to be seen. */
+	for (int step = 0; step < 4000; step++) {
+		int target = step == 0   ? 0
+			     : step == 1 ? told - 1
+					 : rand() % told;
+
+		for (; at > target; at--)
+			assert_true(graph_back(graph));
+		for (; at < target; at++)
+			assert_true(graph_forth(graph));
+		char *now = all_of(graph);
+		assert_string_equal(now, after[at]);
+		free(now);
+		if (at == 0)
+			assert_false(graph_back(graph));
+	}
+	while (at > 0 && graph_back(graph))
+		at--;
+	assert_int_equal(feed(graph, "{\"ev\":\"bye\"}"), EBUSY);
+	for (int i = 0; i < told; i++)
+		free(after[i]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -499,6 +669,9 @@ int main(void)
 		TEST(the_report_names_leaks_and_refusals),
 		TEST(all_is_well_says_nothing),
 		TEST(a_hundred_thousand),
+		TEST(failed_completions_leave_no_state),
+		TEST(unseen_binds_leave_regions_unsure),
+		TEST(every_event_can_be_taken_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
