@@ -48,7 +48,8 @@ END
 ${CC:-cc} -shared -fPIC -o "$temp/die.so" "$temp/die.c" || exit 1
 
 # A peer that is no lesson: stranger.py listen|PORT SCRIPT. The script is
-# bytes in hex to say, "wait" for what the peer says, "stay" until it goes.
+# bytes in hex to say, "wait" for what the peer says, "echo" it, "stay" until
+# it goes.
 cat >"$temp/stranger.py" <<'END'
 import socket, sys
 
@@ -63,6 +64,8 @@ peer.settimeout(30)
 for word in sys.argv[2:]:
     if word == 'wait':
         peer.recv(100)
+    elif word == 'echo':
+        peer.sendall(peer.recv(100))
     elif word == 'stay':
         while peer.recv(100):
             pass
@@ -216,9 +219,6 @@ hex() # text
 	printf "$1" | od -An -tx1 | tr -d ' \n'
 }
 greeting=$(hex 'verbstep-peer 1\n')
-dot=$(hex .)
-# QP 0x7fffff, which nobody has; PSN 1; MTU 1024; GID of all zeroes.
-endpoint=007fffff00000001000000010000000300000000deadbeef$(printf '%032d' 0)
 
 meets() # text, words of the report, what the stranger does
 {
@@ -239,8 +239,11 @@ meets "a peer that goes after greeting" 'endpoint: the peer has gone' \
 	"$greeting" wait
 meets "an endpoint that makes no sense" 'makes no sense' \
 	"$greeting" wait "$(printf 'ff%078d' 0)" stay
-meets "no barrier" 'ibv_modify_qp\|not where this end is' \
-	"$greeting" wait "$endpoint" wait "$(hex x)" stay
+# Its own endpoint is one that it can connect to.
+meets "no barrier" 'not where this end is' \
+	"$greeting" wait echo "$(hex x)" stay
+meets "a peer that goes before the barrier" 'come here: the peer has gone' \
+	"$greeting" wait echo
 
 start_server python3 "$temp/stranger.py" listen "$(hex '220 mail ready\r\n')" stay
 client "127.0.0.1:$port"
