@@ -115,6 +115,23 @@ static enum mapped check(struct vma *vma, const struct iovec *part, int parts,
 	return length ? NOT_MAPPED : MAPPED;
 }
 
+/*
+ * Some processors copy long runs tenfold slower when source and destination
+ * lie differently in their cache lines; pages at a time they do not.
+ */
+static void copy(char *to, const char *from, size_t length)
+{
+	const size_t page = 4096;
+
+	if ((((uintptr_t)to ^ (uintptr_t)from) & 63) == 0) {
+		memmove(to, from, length);
+		return;
+	}
+	for (size_t at = 0; at < length; at += page)
+		memmove(to + at, from + at,
+			length - at < page ? length - at : page);
+}
+
 void soft_gather(const struct iovec *to, int to_count, const struct iovec *from,
 		 int from_count, size_t skip, size_t length)
 {
@@ -132,8 +149,8 @@ void soft_gather(const struct iovec *to, int to_count, const struct iovec *from,
 			n = to->iov_len - to_at;
 		if (n > from->iov_len - skip)
 			n = from->iov_len - skip;
-		memmove((char *)to->iov_base + to_at,
-			(const char *)from->iov_base + skip, n);
+		copy((char *)to->iov_base + to_at,
+		     (const char *)from->iov_base + skip, n);
 		length -= n;
 		to_at += n;
 		skip += n;
