@@ -21,49 +21,59 @@ static uint32_t ring_places(int cqe)
 	return places;
 }
 
+bool soft_cq_array_init(const struct soft_cq *cq, struct soft_array *array,
+			int cqe)
+{
+	return soft_array_init(array, cq->domain,
+			       ring_places(cqe) * sizeof(*cq->ring));
+}
+
+/* An array of soft_cq_array_init() becomes the ring. */
+static void take_array(struct soft_cq *cq, const struct soft_array *array)
+{
+	uint32_t places = (uint32_t)(array->bytes / sizeof(*cq->ring));
+
+	cq->array = *array;
+	cq->ring = array->memory;
+	cq->mask = places - 1;
+	cq->cq.cqe = (int)places - 1;
+}
+
 int soft_cq_ring_init(struct soft_cq *cq, int cqe)
 {
-	uint32_t places = ring_places(cqe);
+	struct soft_array array;
 
-	cq->ring = calloc(places, sizeof(*cq->ring));
-	if (!cq->ring)
+	if (!soft_cq_array_init(cq, &array, cqe))
 		return ENOMEM;
 	if (pthread_mutex_init(&cq->lock, NULL)) {
-		free(cq->ring);
-		cq->ring = NULL;
+		soft_array_fini(&array);
 		return ENOMEM;
 	}
-	cq->mask = places - 1;
-	cq->head = cq->tail = 0;
-	cq->cq.cqe = (int)places - 1;
+	take_array(cq, &array);
 	return 0;
 }
 
-int soft_cq_ring_resize(struct soft_cq *cq, int cqe)
+int soft_cq_ring_resize(struct soft_cq *cq, struct soft_array *array)
 {
-	uint32_t places = ring_places(cqe);
-	struct soft_cqe *ring = calloc(places, sizeof(*ring));
+	struct soft_array old = cq->array;
+	struct soft_cqe *ring = array->memory;
 	uint32_t count;
+	int err = 0;
 
-	if (!ring)
-		return ENOMEM;
 	pthread_mutex_lock(&cq->lock);
 	count = cq->tail - cq->head;
-	if (count > places - 1) {
-		pthread_mutex_unlock(&cq->lock);
-		free(ring);
-		return EINVAL;
+	if (count >= array->bytes / sizeof(*ring)) {
+		err = EINVAL;
+	} else {
+		for (uint32_t i = 0; i < count; i++)
+			ring[i] = cq->ring[(cq->head + i) & cq->mask];
+		take_array(cq, array);
+		cq->head = 0;
+		cq->tail = count;
+		*array = old;
 	}
-	for (uint32_t i = 0; i < count; i++)
-		ring[i] = cq->ring[(cq->head + i) & cq->mask];
-	free(cq->ring);
-	cq->ring = ring;
-	cq->mask = places - 1;
-	cq->head = 0;
-	cq->tail = count;
-	cq->cq.cqe = (int)places - 1;
 	pthread_mutex_unlock(&cq->lock);
-	return 0;
+	return err;
 }
 
 void soft_cq_ring_fini(struct soft_cq *cq)
@@ -71,7 +81,7 @@ void soft_cq_ring_fini(struct soft_cq *cq)
 	if (!cq->ring)
 		return;
 	pthread_mutex_destroy(&cq->lock);
-	free(cq->ring);
+	soft_array_fini(&cq->array);
 	cq->ring = NULL;
 }
 

@@ -29,6 +29,7 @@ static int check_cq(struct ibv_context *context, int cqe,
 
 static void free_cq(struct soft_cq *cq)
 {
+	soft_cq_ring_fini(cq);
 	pthread_mutex_destroy(&cq->poll_lock);
 	pthread_cond_destroy(&cq->cq.cond);
 	pthread_mutex_destroy(&cq->cq.mutex);
@@ -36,7 +37,8 @@ static void free_cq(struct soft_cq *cq)
 }
 
 static struct soft_cq *new_cq(struct ibv_context *context, void *cq_context,
-			      struct ibv_comp_channel *channel)
+			      struct ibv_comp_channel *channel,
+			      struct soft_pd *domain)
 {
 	struct soft_cq *cq = calloc(1, sizeof(*cq));
 
@@ -45,6 +47,7 @@ static struct soft_cq *new_cq(struct ibv_context *context, void *cq_context,
 	cq->cq.context = context;
 	cq->cq.cq_context = cq_context;
 	cq->cq.channel = channel;
+	cq->domain = domain;
 	pthread_mutex_init(&cq->poll_lock, NULL);
 	pthread_mutex_init(&cq->cq.mutex, NULL);
 	pthread_cond_init(&cq->cq.cond, NULL);
@@ -59,30 +62,35 @@ static int enter_cq(struct soft_cq *cq, int cqe, int comp_vector)
 
 	if (err)
 		return err;
-	err = soft_cq_ring_init(cq, soft_ring_entries(cqe));
-	if (err)
-		return err;
 	err = soft_object_add(&cq->object, SOFT_CQ, cq,
 			      soft_context_of(context));
 	if (err)
-		soft_cq_ring_fini(cq);
-	else if (cq->cq.channel)
+		return err;
+	if (cq->cq.channel)
 		cq->cq.channel->refcnt++;
+	if (cq->domain)
+		cq->domain->refs++;
 	return err;
 }
 
 int soft_cq_create(struct ibv_context *context, int cqe, void *cq_context,
 		   struct ibv_comp_channel *channel, int comp_vector,
-		   struct soft_cq **made)
+		   struct soft_pd *domain, struct soft_cq **made)
 {
-	struct soft_cq *cq = new_cq(context, cq_context, channel);
+	struct soft_cq *cq = new_cq(context, cq_context, channel, domain);
 	int err;
 
 	if (!cq)
 		return ENOMEM;
-	soft_enter();
-	err = enter_cq(cq, cqe, comp_vector);
-	soft_leave();
+	/* Here, and again when nothing can change any more. */
+	err = check_cq(context, cqe, channel, comp_vector);
+	if (!err)
+		err = soft_cq_ring_init(cq, soft_ring_entries(cqe));
+	if (!err) {
+		soft_enter();
+		err = enter_cq(cq, cqe, comp_vector);
+		soft_leave();
+	}
 	if (err)
 		free_cq(cq);
 	else
@@ -102,7 +110,7 @@ SOFT_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 		return SOFT_REAL(ibv_create_cq)(context, cqe, cq_context,
 						channel, comp_vector);
 	err = soft_cq_create(context, cqe, cq_context, channel, comp_vector,
-			     &cq);
+			     NULL, &cq);
 	if (err) {
 		errno = err;
 		return NULL;
@@ -112,22 +120,29 @@ SOFT_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 
 SOFT_EXPORT int ibv_resize_cq(struct ibv_cq *public, int cqe)
 {
+	struct soft_array array;
 	struct soft_cq *cq;
 	int err;
 
 	if (soft_foreign(public))
 		return SOFT_REAL(ibv_resize_cq)(public, cqe);
+	cq = soft_find(public, SOFT_CQ, "ibv_resize_cq");
+	if (!cq)
+		return errno;
+	if (cqe <= 0 || (uint32_t)cqe > soft_limits()->max_cqe) {
+		errno = EINVAL;
+		return EINVAL;
+	}
+	if (!soft_cq_array_init(cq, &array, soft_ring_entries(cqe))) {
+		errno = ENOMEM;
+		return ENOMEM;
+	}
 	soft_enter();
 	/* Whether the CQEs fit, of all that was posted before. */
 	soft_engine_catch_up();
-	cq = soft_find(public, SOFT_CQ, "ibv_resize_cq");
-	if (!cq)
-		err = errno;
-	else if (cqe <= 0 || (uint32_t)cqe > soft_limits()->max_cqe)
-		err = EINVAL;
-	else
-		err = soft_cq_ring_resize(cq, soft_ring_entries(cqe));
+	err = soft_cq_ring_resize(cq, &array);
 	soft_leave();
+	soft_array_fini(&array);
 	if (err)
 		errno = err;
 	return err;
@@ -176,7 +191,12 @@ SOFT_EXPORT int ibv_destroy_cq(struct ibv_cq *public)
 	soft_object_remove(&cq->object);
 	if (cq->cq.channel)
 		cq->cq.channel->refcnt--;
+	soft_leave();
 	soft_cq_ring_fini(cq);
+	/* Its memory may have been the domain's. */
+	soft_enter();
+	if (cq->domain)
+		cq->domain->refs--;
 	soft_leave();
 	free_cq(cq);
 	return 0;
@@ -190,5 +210,7 @@ void soft_cq_abandon(struct soft_object *object)
 	if (cq->cq.channel)
 		cq->cq.channel->refcnt--;
 	soft_cq_ring_fini(cq);
+	if (cq->domain)
+		cq->domain->refs--;
 	soft_object_remove(object);
 }

@@ -204,6 +204,14 @@ static int check_init(const struct ibv_context *context,
 	return 0;
 }
 
+/* Checked before. */
+static struct soft_pd *domain_of(const struct ibv_cq_init_attr_ex *init)
+{
+	if (!(init->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD))
+		return NULL;
+	return (struct soft_pd *)init->parent_domain;
+}
+
 struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context,
 				    struct ibv_cq_init_attr_ex *init)
 {
@@ -214,7 +222,7 @@ struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context,
 	if (!err)
 		err = soft_cq_create(context, (int)init->cqe, init->cq_context,
 				     init->channel, (int)init->comp_vector,
-				     &cq);
+				     domain_of(init), &cq);
 	if (err) {
 		errno = err;
 		return NULL;

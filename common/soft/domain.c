@@ -5,8 +5,8 @@
  * A parent domain gives the protection of the PD it was made of: objects of
  * the one and of the other go together. Its thread domain is the program's
  * promise to use objects from one thread at a time; soft0 has no use for it,
- * and its locks are taken all the same. Allocators are refused: nothing in
- * soft0 would ask them.
+ * and its locks are taken all the same. Allocators give the memory of the
+ * queues of QPs, SRQs and extended CQs that are made with it (array.c).
  */
 #include "common/soft/object.h"
 
@@ -97,6 +97,12 @@ static int enter_domain(struct soft_pd *domain,
 	if (err)
 		return err;
 	domain->real = pd;
+	if (init->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
+		domain->alloc = init->alloc;
+		domain->free = init->free;
+	}
+	if (init->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
+		domain->context = init->pd_context;
 	domain->td = td;
 	pd->refs++;
 	if (td)
@@ -113,9 +119,10 @@ soft_alloc_parent_domain(struct ibv_context *context,
 	struct soft_pd *domain;
 	int err;
 
-	if (init->comp_mask) {
-		/* The PD context is the allocators' argument only. */
-		errno = init->comp_mask & ~known ? EINVAL : EOPNOTSUPP;
+	if (init->comp_mask & ~known ||
+	    (init->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS &&
+	     (!init->alloc || !init->free))) {
+		errno = EINVAL;
 		return NULL;
 	}
 	domain = calloc(1, sizeof(*domain));

@@ -80,14 +80,15 @@ bool soft_qp_run(struct soft_engine_qp *eq)
 static int init_queues(struct soft_qp *qp)
 {
 	const struct ibv_qp_cap *cap = &qp->init.cap;
+	const struct soft_pd *domain = (struct soft_pd *)qp->qp.pd;
 	bool srq = qp->init.srq;
 	int err;
 
-	err = soft_wq_init(&qp->sq, cap->max_send_wr, cap->max_send_sge,
+	err = soft_wq_init(&qp->sq, domain, cap->max_send_wr, cap->max_send_sge,
 			   cap->max_inline_data);
 	if (err)
 		return err;
-	err = soft_wq_init(&qp->rq, srq ? 0 : cap->max_recv_wr,
+	err = soft_wq_init(&qp->rq, domain, srq ? 0 : cap->max_recv_wr,
 			   srq ? 0 : cap->max_recv_sge, 0);
 	if (err)
 		soft_wq_fini(&qp->sq);
@@ -161,8 +162,6 @@ void soft_engine_qp_fini(struct soft_qp *qp)
 		qps = eq->next;
 	if (eq->next)
 		eq->next->prev = eq->prev;
-	soft_wq_fini(&qp->sq);
-	soft_wq_fini(&qp->rq);
 	free(eq->srq_wqe.sge);
 	free(eq);
 	qp->engine = NULL;

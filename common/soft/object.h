@@ -176,10 +176,13 @@ int soft_mr_get_memory(uintptr_t addr, size_t length, unsigned int access,
 /* Gives an MR that has its memory a key and its place; under soft_lock. */
 int soft_mr_enter(struct soft_mr *mr, struct soft_pd *pd);
 
-/* A CQ with all that ibv_create_cq() checks, entered (cq.c); or an errno. */
+/*
+ * A CQ with all that ibv_create_cq() checks, entered (cq.c); or an errno.
+ * `domain` is the PD whose allocators it uses, or NULL.
+ */
 int soft_cq_create(struct ibv_context *context, int cqe, void *cq_context,
 		   struct ibv_comp_channel *channel, int comp_vector,
-		   struct soft_cq **made);
+		   struct soft_pd *domain, struct soft_cq **made);
 /* A QP the same way (qp.c); writes the caps back into `init`. */
 int soft_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init,
 		   bool no_self_mcast, struct soft_qp **made);

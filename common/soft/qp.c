@@ -204,6 +204,16 @@ static int enter_qp(struct soft_qp *qp)
 	return err;
 }
 
+/* The rings, whose memory may be the PD's, and then what it holds. */
+static void let_go(struct soft_qp *qp)
+{
+	soft_wq_fini(&qp->sq);
+	soft_wq_fini(&qp->rq);
+	soft_enter();
+	hold(qp, -1);
+	soft_leave();
+}
+
 /*
  * The references are taken before soft_lock is let go for the engine, so
  * that nothing that the QP needs goes meanwhile.
@@ -212,15 +222,15 @@ static int build_qp(struct soft_qp *qp)
 {
 	int err = soft_engine_qp_init(qp);
 
-	soft_enter();
 	if (!err) {
+		soft_enter();
 		err = enter_qp(qp);
 		if (err)
 			soft_engine_qp_fini(qp);
+		soft_leave();
 	}
 	if (err)
-		hold(qp, -1);
-	soft_leave();
+		let_go(qp);
 	return err;
 }
 
@@ -301,14 +311,13 @@ SOFT_EXPORT int ibv_query_qp(struct ibv_qp *public, struct ibv_qp_attr *attr,
 	return err;
 }
 
-/* Under soft_lock: it stops working, and nothing counts on it. */
+/* Under soft_lock: it stops working. */
 static void leave_qp(struct soft_qp *qp)
 {
 	soft_map_remove(&qps, qp->qp.qp_num);
 	soft_mw_forget_qp(qp);
 	soft_mcast_forget_qp(qp);
 	soft_engine_qp_fini(qp);
-	hold(qp, -1);
 	soft_events_purge(&qp->object.context->async, &qp->object);
 }
 
@@ -334,6 +343,7 @@ SOFT_EXPORT int ibv_destroy_qp(struct ibv_qp *public)
 		errno = err;
 		return err;
 	}
+	let_go(qp);
 	soft_events_wait_acked(&qp->qp.mutex, &qp->qp.cond,
 			       &qp->qp.events_completed,
 			       qp->object.async_given);
@@ -346,6 +356,11 @@ SOFT_EXPORT int ibv_destroy_qp(struct ibv_qp *public)
 
 void soft_qp_abandon(struct soft_object *object)
 {
-	leave_qp(object->public);
+	struct soft_qp *qp = object->public;
+
+	leave_qp(qp);
+	soft_wq_fini(&qp->sq);
+	soft_wq_fini(&qp->rq);
+	hold(qp, -1);
 	soft_object_remove(object);
 }

@@ -86,6 +86,12 @@ struct soft_pd {
 	/* What decides on access: itself, or a parent domain's PD. */
 	struct soft_pd *real;
 	struct soft_td *td; /* a parent domain's, or NULL */
+	/* A parent domain's allocators, or NULL (array.c). */
+	void *(*alloc)(struct ibv_pd *pd, void *context, size_t size,
+		       size_t alignment, uint64_t resource_type);
+	void (*free)(struct ibv_pd *pd, void *context, void *memory,
+		     uint64_t resource_type);
+	void *context;
 	/* Live MR, MW, AH, SRQ, QP, parent domains: dealloc is EBUSY. */
 	unsigned int refs;
 	struct soft_object object;
@@ -139,6 +145,13 @@ struct soft_channel {
 	struct soft_object object;
 };
 
+/* Memory, and whose it is (array.c). */
+struct soft_array {
+	void *memory;
+	size_t bytes;
+	const struct soft_pd *domain; /* that gave it; NULL: ours */
+};
+
 /* Completions as the engine writes and poll_cq reads them: plain ibv_wc. */
 struct soft_cqe {
 	struct ibv_wc wc;
@@ -158,6 +171,8 @@ struct soft_cq {
 	struct soft_cqe current;
 	bool single_threaded, stamps;
 	pthread_mutex_t lock;
+	struct soft_pd *domain; /* parent domain that it holds, or NULL */
+	struct soft_array array;
 	struct soft_cqe *ring; /* cq.cqe + 1 places, a power of two */
 	uint32_t mask, head, tail;
 	unsigned int refs; /* QPs, twice where one CQ serves both queues */
@@ -190,6 +205,7 @@ struct soft_wqe {
 
 struct soft_wq {
 	pthread_mutex_t lock;
+	struct soft_array ring_array, sge_array, inline_array;
 	struct soft_wqe *ring;
 	uint32_t mask;
 	uint32_t max_wr, max_sge, max_inline;
@@ -324,7 +340,8 @@ void soft_channel_raise(struct soft_cq *cq);
 
 /* Rings for the caps in qp->init; 0 or ENOMEM. soft_lock is not held. */
 int soft_engine_qp_init(struct soft_qp *qp);
-void soft_engine_qp_fini(struct soft_qp *qp); /* under soft_lock */
+/* Under soft_lock; the rings are left, to soft_wq_fini() without it. */
+void soft_engine_qp_fini(struct soft_qp *qp);
 /*
  * After a transition was accepted and qp->attr and qp->qp.state are set,
  * under soft_lock: RESET empties the queues silently; ERR flushes; RTS and
@@ -354,12 +371,22 @@ void soft_cq_stamp(struct soft_cqe *cqe);
 /* Drops a WQE's reference on an AH, under soft_lock. */
 void soft_ah_put(struct soft_ah *ah);
 
-int soft_wq_init(struct soft_wq *wq, uint32_t max_wr, uint32_t max_sge,
-		 uint32_t max_inline);
+/* All zeros, if it is ours; false: there is none. */
+bool soft_array_init(struct soft_array *array, const struct soft_pd *domain,
+		     size_t bytes);
+void soft_array_fini(struct soft_array *array);
+/* `domain` is the PD that its object is of. 0 or ENOMEM. */
+int soft_wq_init(struct soft_wq *wq, const struct soft_pd *domain,
+		 uint32_t max_wr, uint32_t max_sge, uint32_t max_inline);
 void soft_wq_fini(struct soft_wq *wq);
 int soft_cq_ring_init(struct soft_cq *cq, int cqe); /* sets cq.cqe */
-/* 0, ENOMEM, or EINVAL when it holds more CQEs than would fit. */
-int soft_cq_ring_resize(struct soft_cq *cq, int cqe);
+/*
+ * Takes `array` of soft_cq_array_init(), for its new ring, and leaves the old
+ * one in it; or EINVAL when the CQ holds more CQEs than would fit.
+ */
+int soft_cq_ring_resize(struct soft_cq *cq, struct soft_array *array);
+bool soft_cq_array_init(const struct soft_cq *cq, struct soft_array *array,
+			int cqe);
 void soft_cq_ring_fini(struct soft_cq *cq);
 
 /* The ops pointers of a context. */

@@ -37,7 +37,8 @@ static struct soft_srq *new_srq(struct ibv_pd *pd,
 
 	if (!srq)
 		return NULL;
-	err = soft_wq_init(&srq->wq, soft_ring_entries(init->attr.max_wr),
+	err = soft_wq_init(&srq->wq, (struct soft_pd *)pd,
+			   soft_ring_entries(init->attr.max_wr),
 			   init->attr.max_sge, 0);
 	if (err) {
 		free(srq);
@@ -56,28 +57,27 @@ static struct soft_srq *new_srq(struct ibv_pd *pd,
 static struct ibv_srq *create_srq(struct ibv_pd *public,
 				  struct ibv_srq_init_attr *init)
 {
-	struct soft_pd *pd;
-	struct soft_srq *srq = NULL;
-	int err = 0;
+	struct soft_pd *pd = soft_find(public, SOFT_PD, "ibv_create_srq");
+	struct soft_srq *srq;
+	int err;
 
-	soft_enter();
-	pd = soft_find(public, SOFT_PD, "ibv_create_srq");
 	if (!pd)
-		err = errno;
-	else
-		err = check_srq(&init->attr);
-	if (!err) {
-		srq = new_srq(public, init);
-		err = srq ? soft_object_add(&srq->object, SOFT_SRQ, srq,
-					    pd->object.context)
-			  : errno;
+		return NULL;
+	err = check_srq(&init->attr);
+	if (err) {
+		errno = err;
+		return NULL;
 	}
+	srq = new_srq(public, init);
+	if (!srq)
+		return NULL;
+	soft_enter();
+	err = soft_object_add(&srq->object, SOFT_SRQ, srq, pd->object.context);
 	if (!err)
 		pd->refs++;
 	soft_leave();
 	if (err) {
-		if (srq)
-			free_srq(srq);
+		free_srq(srq);
 		errno = err;
 		return NULL;
 	}
@@ -181,7 +181,6 @@ SOFT_EXPORT int ibv_destroy_srq(struct ibv_srq *public)
 	} else if (srq->refs) {
 		err = EBUSY;
 	} else {
-		((struct soft_pd *)srq->srq.pd)->refs--;
 		soft_object_dying(&srq->object);
 		soft_events_purge(&srq->object.context->async, &srq->object);
 	}
@@ -190,6 +189,11 @@ SOFT_EXPORT int ibv_destroy_srq(struct ibv_srq *public)
 		errno = err;
 		return err;
 	}
+	/* The ring, whose memory may be the PD's, and then the PD. */
+	soft_wq_fini(&srq->wq);
+	soft_enter();
+	((struct soft_pd *)srq->srq.pd)->refs--;
+	soft_leave();
 	soft_events_wait_acked(&srq->srq.mutex, &srq->srq.cond,
 			       &srq->srq.events_completed,
 			       srq->object.async_given);
@@ -204,8 +208,8 @@ void soft_srq_abandon(struct soft_object *object)
 {
 	struct soft_srq *srq = object->public;
 
-	((struct soft_pd *)srq->srq.pd)->refs--;
 	soft_events_purge(&object->context->async, object);
 	soft_wq_fini(&srq->wq);
+	((struct soft_pd *)srq->srq.pd)->refs--;
 	soft_object_remove(object);
 }

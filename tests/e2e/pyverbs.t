@@ -9,7 +9,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
-kept=104
+kept=108
 
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

@@ -43,8 +43,6 @@ REASONS = [
      "soft0."),
     ("Raw Packet", "Raw Ethernet packets: there is no Ethernet under soft0."),
     ("XRCD", "XRC is not supported."),
-    ("Parent Domain is not", "Parent domains with the program's own "
-     "allocators are refused: soft0's memory is its own."),
     ("Extended CQ is not supported", "Tag matching is not supported."),
     ("Extended QP is not supported", "Atomic writes are not supported."),
     ("import", "Objects are not shared between contexts."),

@@ -276,6 +276,162 @@ static void it_protects_as_its_pd_does(void **state)
 	pair_close(&p);
 }
 
+/* The program's allocator: counts, and can be told what to answer. */
+struct allocator {
+	struct ibv_pd *domain;
+	int given, taken;
+	enum { OWN, DEFAULT, NONE } answer;
+	int troubles;
+};
+
+static void *give(struct ibv_pd *pd, void *context, size_t size,
+		  size_t alignment, uint64_t resource_type)
+{
+	struct allocator *allocator = context;
+	void *memory;
+
+	(void)resource_type;
+	allocator->troubles += pd != allocator->domain || !size;
+	if (allocator->answer == DEFAULT)
+		return IBV_ALLOCATOR_USE_DEFAULT;
+	if (allocator->answer == NONE ||
+	    posix_memalign(&memory, alignment, size))
+		return NULL;
+	memset(memory, 0, size);
+	allocator->given++;
+	return memory;
+}
+
+static void take(struct ibv_pd *pd, void *context, void *memory,
+		 uint64_t resource_type)
+{
+	struct allocator *allocator = context;
+
+	(void)resource_type;
+	allocator->troubles += pd != allocator->domain;
+	allocator->taken++;
+	free(memory);
+}
+
+static void with_allocator(struct allocator *allocator,
+			   struct ibv_context *context, struct ibv_pd *pd)
+{
+	struct ibv_parent_domain_init_attr init = {
+		.pd = pd,
+		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+			     IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
+		.alloc = give,
+		.free = take,
+		.pd_context = allocator,
+	};
+
+	*allocator = (struct allocator){ .answer = OWN };
+	allocator->domain = ibv_alloc_parent_domain(context, &init);
+	assert_non_null(allocator->domain);
+	/* One without the other is no allocator. */
+	init.free = NULL;
+	assert_null(ibv_alloc_parent_domain(context, &init));
+}
+
+static struct ibv_qp_init_attr qp_wish(struct ibv_cq *cq)
+{
+	return (struct ibv_qp_init_attr){ .send_cq = cq,
+					  .recv_cq = cq,
+					  .cap = { .max_send_wr = 3,
+						   .max_recv_wr = 3,
+						   .max_send_sge = 1,
+						   .max_recv_sge = 1 },
+					  .qp_type = IBV_QPT_RC };
+}
+
+/* Queues of the program's memory work, and it gets all of it back. */
+static void queues_of_the_programs_memory(void **state)
+{
+	struct ibv_srq_init_attr srq_wish = { .attr = { .max_wr = 3,
+							.max_sge = 1 } };
+	struct ibv_cq_init_attr_ex cq_wish = {
+		.cqe = 4,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD,
+	};
+	struct ibv_qp_init_attr init;
+	struct allocator allocator;
+	struct ibv_srq *srq;
+	struct ibv_cq *cq;
+	struct pair p;
+	int before;
+
+	(void)state;
+	pair_init(&p, IBV_QPT_RC);
+	pair_make(&p);
+	with_allocator(&allocator, p.context, p.b.pd);
+	cq_wish.parent_domain = allocator.domain;
+	cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(p.context, &cq_wish));
+	assert_int_equal(allocator.given, 1);
+	assert_int_equal(ibv_dealloc_pd(allocator.domain), EBUSY);
+	assert_int_equal(ibv_resize_cq(cq, 20), 0);
+	assert_int_equal(allocator.given, 2);
+	assert_int_equal(allocator.taken, 1);
+	before = allocator.given;
+	srq = ibv_create_srq(allocator.domain, &srq_wish);
+	assert_non_null(srq);
+	assert_true(allocator.given > before);
+	before = allocator.given;
+	assert_int_equal(ibv_destroy_qp(p.b.qp), 0);
+	init = qp_wish(cq);
+	p.b.qp = ibv_create_qp(allocator.domain, &init);
+	assert_non_null(p.b.qp);
+	assert_true(allocator.given > before);
+	p.a.attr.dest_qp_num = p.b.qp->qp_num;
+	end_connect(&p, &p.a);
+	end_connect(&p, &p.b);
+	for (int i = 0; i < 20; i++) {
+		post_receive(&p.b, 0, 64, (uint64_t)i);
+		post_simple(&p.a, IBV_WR_SEND, 8, &p.b);
+		expect_wc(p.a.cq, IBV_WC_SUCCESS);
+		assert_int_equal(wait_wc(cq).wr_id, i);
+	}
+	assert_int_equal(ibv_destroy_qp(p.b.qp), 0);
+	p.b.qp = NULL;
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_int_equal(allocator.taken, allocator.given);
+	assert_int_equal(allocator.troubles, 0);
+	assert_int_equal(ibv_dealloc_pd(allocator.domain), 0);
+	pair_close(&p);
+}
+
+static void other_answers_of_an_allocator(void **state)
+{
+	struct ibv_context *context = open_soft0();
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_cq *cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = qp_wish(cq);
+	struct allocator allocator;
+	struct ibv_qp *qp;
+
+	(void)state;
+	with_allocator(&allocator, context, pd);
+	allocator.answer = NONE;
+	errno = 0;
+	assert_null(ibv_create_qp(allocator.domain, &init));
+	assert_int_equal(errno, ENOMEM);
+	allocator.answer = DEFAULT;
+	qp = ibv_create_qp(allocator.domain, &init);
+	assert_non_null(qp);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(allocator.given + allocator.taken, 0);
+	/* What is left behind is given back when the device is closed. */
+	allocator.answer = OWN;
+	qp = ibv_create_qp(allocator.domain, &init);
+	assert_true(allocator.given > 0);
+	assert_int_equal(ibv_close_device(context), 0);
+	assert_int_equal(allocator.taken, allocator.given);
+	free(qp);
+	free(cq);
+	free(allocator.domain);
+	free(pd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +443,8 @@ int main(void)
 		cmocka_unit_test(a_child_has_its_own),
 		cmocka_unit_test(who_holds_whom),
 		cmocka_unit_test(it_protects_as_its_pd_does),
+		cmocka_unit_test(queues_of_the_programs_memory),
+		cmocka_unit_test(other_answers_of_an_allocator),
 	};
 
 	setenv("SOFTVERBS_MAX_DM", "4096", 1);
