@@ -143,9 +143,9 @@ static void find_culprit(const struct ibv_qp_cap *cap,
 /* Nor does one tell how much goes inline: halve until it works. */
 static void find_inline(struct ibv_pd *pd, struct ibv_qp_init_attr init)
 {
-	int bytes, err;
+	int bytes, err = EINVAL;
 
-	for (bytes = 32 * 1024, err = EINVAL; err && bytes; bytes /= 2) {
+	for (bytes = 32 * 1024; err && bytes; bytes /= 2) {
 		init.cap.max_inline_data = bytes;
 		err = try_qp(pd, &init);
 		say("  inline %5d: %s", bytes,
@@ -329,30 +329,39 @@ static int transfer(struct end *end, uint64_t wr_id,
 	return err;
 }
 
-static int send_and_receive(struct end *a, struct end *b, const char *text)
+/* A SEND of this end's name; the peer has posted a receive before. */
+static int send_name(struct end *end, const struct endpoint *peer)
 {
-	strcpy(a->text, text);
-	if (receive(b, 1) || transfer(a, 2, IBV_WR_SEND, &b->self) ||
-	    expect_success(a->cq, "A, SEND") ||
-	    expect_success(b->cq, "B, receive"))
+	strcpy(end->text, "sent by ");
+	strcat(end->text, end->name);
+	if (transfer(end, 2, IBV_WR_SEND, peer))
 		return EIO;
-	say("  B has received \"%.*s\"", TEXT, b->text);
-	return 0;
+	return expect_success(end->cq, end->name);
 }
 
-static int write_and_read(struct end *a, struct end *b)
+static int see_received(struct end *end)
 {
-	strcpy(a->text, "written by A");
-	if (transfer(a, 3, IBV_WR_RDMA_WRITE, &b->self) ||
-	    expect_success(a->cq, "A, WRITE"))
+	int err = expect_success(end->cq, end->name);
+
+	if (!err)
+		say("  %s has received \"%.*s\"", end->name, TEXT,
+		    end->text);
+	return err;
+}
+
+/* Into the peer's memory, and back out of it. */
+static int write_and_read(struct end *end, const struct endpoint *peer)
+{
+	strcpy(end->text, "written by ");
+	strcat(end->text, end->name);
+	if (transfer(end, 3, IBV_WR_RDMA_WRITE, peer) ||
+	    expect_success(end->cq, end->name))
 		return EIO;
-	say("  B's memory now says \"%.*s\"; B was told nothing", TEXT,
-	    b->text);
-	strcpy(b->text, "read from B");
-	if (transfer(a, 4, IBV_WR_RDMA_READ, &b->self) ||
-	    expect_success(a->cq, "A, READ"))
+	memset(end->text, 0, TEXT);
+	if (transfer(end, 4, IBV_WR_RDMA_READ, peer) ||
+	    expect_success(end->cq, end->name))
 		return EIO;
-	say("  A's memory now says \"%.*s\"", TEXT, a->text);
+	say("  %s has read back \"%.*s\"", end->name, TEXT, end->text);
 	return 0;
 }
 
@@ -381,48 +390,6 @@ static int send_unexpected(struct end *a, struct end *b)
 
 /* --- two terminals --- */
 
-/* One SEND. The other end has posted its receive, and waits for us. */
-static int send_turn(struct end *end, const struct endpoint *peer, int fd)
-{
-	strcpy(end->text, "sent by the ");
-	strcat(end->text, end->name);
-	if (transfer(end, 2, IBV_WR_SEND, peer) ||
-	    expect_success(end->cq, "SEND"))
-		return EIO;
-	return peer_barrier(fd);
-}
-
-static int receive_turn(struct end *end, int fd)
-{
-	if (peer_barrier(fd) || expect_success(end->cq, "receive"))
-		return EIO;
-	say("  received: \"%.*s\"", TEXT, end->text);
-	return 0;
-}
-
-/* The client reaches into the server's memory, the server is not asked. */
-static int reach(struct end *end, const struct endpoint *peer, int fd)
-{
-	strcpy(end->text, "written by the client");
-	if (transfer(end, 3, IBV_WR_RDMA_WRITE, peer) ||
-	    expect_success(end->cq, "WRITE"))
-		return EIO;
-	memset(end->text, 0, TEXT);
-	if (transfer(end, 4, IBV_WR_RDMA_READ, peer) ||
-	    expect_success(end->cq, "READ"))
-		return EIO;
-	say("  read back: \"%.*s\"", TEXT, end->text);
-	return peer_barrier(fd);
-}
-
-static int look(const struct end *end, int fd)
-{
-	if (peer_barrier(fd))
-		return EIO;
-	say("  this memory now says: \"%.*s\"", TEXT, end->text);
-	return 0;
-}
-
 static void show_endpoint(const char *whose, const struct endpoint *end)
 {
 	say("  %s: QP 0x%06x, PSN 0x%06x, LID %u, memory at 0x%llx, "
@@ -435,7 +402,7 @@ static void in_two_terminals(struct end *end)
 {
 	bool server = lesson_is_server();
 	struct endpoint peer;
-	int fd;
+	int fd, err;
 
 	step("two-meet");
 	fd = peer_meet();
@@ -456,14 +423,19 @@ static void in_two_terminals(struct end *end)
 	show_state(end);
 
 	step("two-send");
-	if (server ? receive_turn(end, fd) : send_turn(end, &peer, fd))
-		goto close_socket;
-	if (server ? send_turn(end, &peer, fd) : receive_turn(end, fd))
+	if (server)
+		err = peer_barrier(fd) || see_received(end) ||
+		      send_name(end, &peer) || peer_barrier(fd);
+	else
+		err = send_name(end, &peer) || peer_barrier(fd) ||
+		      peer_barrier(fd) || see_received(end);
+	if (err)
 		goto close_socket;
 
 	step("two-reach");
-	if (server ? look(end, fd) : reach(end, &peer, fd))
+	if ((!server && write_and_read(end, &peer)) || peer_barrier(fd))
 		goto close_socket;
+	say("  memory here says \"%.*s\"", TEXT, end->text);
 
 	step("two-goodbye");
 	if (!peer_barrier(fd))
@@ -586,12 +558,14 @@ int main(int argc, char **argv)
 	show_state(&b);
 
 	step("send");
-	if (send_and_receive(&a, &b, "sent by A"))
+	if (receive(&b, 1) || send_name(&a, &b.self) || see_received(&b))
 		goto destroy_ends;
 
 	step("write-read");
-	if (write_and_read(&a, &b))
+	if (write_and_read(&a, &b.self))
 		goto destroy_ends;
+	say("  B's memory says \"%.*s\"; B was told nothing", TEXT,
+	    b.text);
 
 	step("rnr");
 	if (send_unexpected(&a, &b))
@@ -612,7 +586,7 @@ int main(int argc, char **argv)
 	step("reuse");
 	if (both_to(&a, &b, IBV_QPS_INIT) ||
 	    both_to(&a, &b, IBV_QPS_RTR) || both_to(&a, &b, IBV_QPS_RTS) ||
-	    send_and_receive(&a, &b, "sent by A once more"))
+	    receive(&b, 10) || send_name(&a, &b.self) || see_received(&b))
 		goto destroy_ends;
 
 	step("pending");

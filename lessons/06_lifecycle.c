@@ -273,35 +273,29 @@ static void wrong_orders(struct ibv_device *device)
 
 /* --- each step made to fail --- */
 
-/* Creation by a process that may open only so many files more. */
-static int create_with_files(struct manager *m, struct ibv_device *device,
-			     const struct manager_plan *plan, int more)
-{
-	struct rlimit usual;
-	int err;
-
-	if (limit_files(more, &usual))
-		return EPROTO;
-	err = manager_create(m, device, plan);
-	setrlimit(RLIMIT_NOFILE, &usual);
-	return err;
-}
-
-/* Creates what must fail; 0 when it did and nothing is left, else 1. */
+/*
+ * Creates what must fail, at most `files` files being opened (-1: any
+ * number); 0 when it did and nothing is left, else 1.
+ */
 static int fail_step(const char *what, struct ibv_device *device,
 		     struct service *s, int files)
 {
 	int fd = lowest_free_fd();
 	struct manager_audit audit;
+	struct rlimit usual;
 	struct manager m;
 	int err;
 
 	say("  %s:", what);
 	s->heard.failures = 0;
-	if (files < 0)
-		err = manager_create(&m, device, &s->plan);
-	else
-		err = create_with_files(&m, device, &s->plan, files);
+	err = files < 0 ? 0 : limit_files(files, &usual);
+	if (err) {
+		report(err, "setrlimit(RLIMIT_NOFILE)");
+		return 1;
+	}
+	err = manager_create(&m, device, &s->plan);
+	if (files >= 0)
+		setrlimit(RLIMIT_NOFILE, &usual);
 	manager_audit(&m, &audit);
 	say("    %d objects left, %d files left open", audit.total,
 	    lowest_free_fd() - fd);

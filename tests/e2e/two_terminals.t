@@ -48,8 +48,8 @@ END
 ${CC:-cc} -shared -fPIC -o "$temp/die.so" "$temp/die.c" || exit 1
 
 # A peer that is no lesson: stranger.py listen|PORT SCRIPT. The script is
-# bytes in hex to say, "wait" for what the peer says, "echo" it, "stay" until
-# it goes.
+# bytes in hex to say, "wait" for the peer's greeting, "echo" its endpoint,
+# "stay" until it goes.
 cat >"$temp/stranger.py" <<'END'
 import socket, sys
 
@@ -63,9 +63,9 @@ else:
 peer.settimeout(30)
 for word in sys.argv[2:]:
     if word == 'wait':
-        peer.recv(100)
+        peer.recv(16, socket.MSG_WAITALL)
     elif word == 'echo':
-        peer.sendall(peer.recv(100))
+        peer.sendall(peer.recv(40, socket.MSG_WAITALL))
     elif word == 'stay':
         while peer.recv(100):
             pass
@@ -140,11 +140,11 @@ end_server
 result $? "both end well"
 whole_run server && whole_run client
 result $? "both go through every step and destroy everything"
-grep -q 'received: "sent by the client"' "$temp/server.out" &&
-	grep -q 'received: "sent by the server"' "$temp/client.out"
+grep -q 'received "sent by client"' "$temp/server.out" &&
+	grep -q 'received "sent by server"' "$temp/client.out"
 result $? "a SEND each way"
-grep -q 'says: "written by the client"' "$temp/server.out" &&
-	grep -q 'read back: "written by the client"' "$temp/client.out"
+grep -q 'memory here says "written by client"' "$temp/server.out" &&
+	grep -q 'read back "written by client"' "$temp/client.out"
 result $? "WRITE and READ reach the server's memory"
 for what in 'this end' 'the peer'; do
 	sed -n "s/^  $what: //p" "$temp/server.out" "$temp/client.out"
