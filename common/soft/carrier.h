@@ -81,11 +81,11 @@ struct soft_packet {
  */
 void soft_carrier_send(struct soft_packet *packet);
 /*
- * Whether there is room on the way for a request, or no way at all. False:
- * the QP's doorbell rings when there is.
+ * Shortens a request's run to what there is room for on its way. False: not
+ * now; the QP's doorbell rings when there is.
  */
 struct soft_engine_qp;
-bool soft_carrier_room(struct soft_engine_qp *eq, const struct soft_packet *p);
+bool soft_carrier_room(struct soft_engine_qp *eq, struct soft_packet *p);
 
 /* What a carrier calls for a packet that has arrived. Under soft_lock. */
 void soft_receive(struct soft_qp *qp, struct soft_packet *packet);
@@ -103,6 +103,8 @@ void soft_gather(const struct iovec *to, int to_count, const struct iovec *from,
 /* Before the first copy in a process; and after the last, and a fork. */
 void soft_copy_start(void);
 void soft_copy_stop(void);
+/* A burst of work begins: what is mapped may have changed. */
+void soft_copy_fresh(void);
 /* Whether all of it can be read: whose fault a failed copy was. */
 bool soft_readable(const struct iovec *part, int parts);
 

@@ -161,6 +161,7 @@ static void work(void)
 {
 	struct soft_engine_qp *eq;
 
+	soft_copy_fresh();
 	soft_timers_run();
 	soft_peers_poll();
 	for (int i = 0; i < QPS_A_GO && (eq = next_active()); i++)
@@ -170,6 +171,7 @@ static void work(void)
 
 void soft_engine_catch_up(void)
 {
+	soft_copy_fresh();
 	for (int i = 0; i < BURSTS; i++) {
 		struct soft_engine_qp *eq = next_active();
 
@@ -219,6 +221,7 @@ void soft_posted(struct soft_engine_qp *eq)
 		end_nap();
 		return;
 	}
+	soft_copy_fresh();
 	if (soft_qp_run(eq))
 		soft_ring(eq);
 	leave(cancel);

@@ -49,6 +49,18 @@ struct vma_query {
 static pid_t ourselves;
 static int maps = -1; /* /proc/self/maps; -1: the kernel can't be asked */
 
+enum mapped { MAPPED, NOT_MAPPED, UNKNOWN };
+
+/* What was asked about last, in this burst of work; under soft_lock. */
+static struct vma {
+	uint64_t start, end, flags;
+} vma;
+
+void soft_copy_fresh(void)
+{
+	vma.end = 0;
+}
+
 void soft_copy_start(void)
 {
 	struct vma_query query = {
@@ -68,20 +80,14 @@ void soft_copy_stop(void)
 	if (maps >= 0)
 		close(maps);
 	maps = -1;
+	soft_copy_fresh();
 }
 
-enum mapped { MAPPED, NOT_MAPPED, UNKNOWN };
-
-/* What was last asked about, within one copy. */
-struct vma {
-	uint64_t start, end, flags;
-};
-
-static enum mapped ask(struct vma *vma, uint64_t addr)
+static enum mapped ask(uint64_t addr)
 {
 	struct vma_query query = { .size = sizeof(query), .query_addr = addr };
 
-	if (addr >= vma->start && addr < vma->end)
+	if (addr >= vma.start && addr < vma.end)
 		return MAPPED;
 	if (maps < 0)
 		return UNKNOWN;
@@ -89,12 +95,12 @@ static enum mapped ask(struct vma *vma, uint64_t addr)
 		return errno == ENOENT ? NOT_MAPPED : UNKNOWN;
 	if (query.inode)
 		return UNKNOWN; /* pages past the file's end are SIGBUS */
-	*vma = (struct vma){ query.start, query.end, query.flags };
+	vma = (struct vma){ query.start, query.end, query.flags };
 	return MAPPED;
 }
 
-static enum mapped check(struct vma *vma, const struct iovec *part, int parts,
-			 size_t length, uint64_t flags)
+static enum mapped check(const struct iovec *part, int parts, size_t length,
+			 uint64_t flags)
 {
 	for (int i = 0; i < parts && length; i++) {
 		uint64_t at = (uintptr_t)part[i].iov_base;
@@ -103,13 +109,13 @@ static enum mapped check(struct vma *vma, const struct iovec *part, int parts,
 
 		length -= n;
 		while (at < end) {
-			enum mapped mapped = ask(vma, at);
+			enum mapped mapped = ask(at);
 
 			if (mapped != MAPPED)
 				return mapped;
-			if ((vma->flags & flags) != flags)
+			if ((vma.flags & flags) != flags)
 				return NOT_MAPPED;
-			at = vma->end;
+			at = vma.end;
 		}
 	}
 	return length ? NOT_MAPPED : MAPPED;
@@ -164,15 +170,14 @@ void soft_gather(const struct iovec *to, int to_count, const struct iovec *from,
 bool soft_copy(const struct iovec *to, int to_count, const struct iovec *from,
 	       int from_count, size_t length, bool from_ours)
 {
-	struct vma vma = { .end = 0 };
 	enum mapped mapped;
 	ssize_t copied;
 
 	if (!length)
 		return true;
-	mapped = check(&vma, to, to_count, length, VMA_READABLE | VMA_WRITABLE);
+	mapped = check(to, to_count, length, VMA_READABLE | VMA_WRITABLE);
 	if (mapped == MAPPED && !from_ours)
-		mapped = check(&vma, from, from_count, length, VMA_READABLE);
+		mapped = check(from, from_count, length, VMA_READABLE);
 	if (mapped == NOT_MAPPED)
 		return false;
 	if (mapped == UNKNOWN) {
@@ -223,11 +228,10 @@ static bool populate(const struct iovec *part)
 
 bool soft_readable(const struct iovec *part, int parts)
 {
-	struct vma vma = { .end = 0 };
 
 	for (int i = 0; i < parts; i++) {
 		enum mapped mapped =
-			check(&vma, &part[i], 1, part[i].iov_len, VMA_READABLE);
+			check(&part[i], 1, part[i].iov_len, VMA_READABLE);
 
 		if (mapped == NOT_MAPPED ||
 		    (mapped == UNKNOWN && !populate(&part[i])))
@@ -254,7 +258,7 @@ void soft_carrier_send(struct soft_packet *packet)
 		soft_peers_send(packet);
 }
 
-bool soft_carrier_room(struct soft_engine_qp *eq, const struct soft_packet *p)
+bool soft_carrier_room(struct soft_engine_qp *eq, struct soft_packet *p)
 {
 	return soft_is_mcast(&p->dgid) || soft_qp_find(p->dest_qpn) ||
 	       !soft_peers_has(p->dest_qpn) || soft_peers_room(eq, p);

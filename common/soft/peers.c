@@ -193,13 +193,37 @@ static uint32_t run_cost(uint32_t length)
 	       soft_lane_cost(length % SOFT_PIECE_BYTES);
 }
 
-bool soft_peers_room(struct soft_engine_qp *eq, const struct soft_packet *p)
+/* Whole pieces only, as long as there is one. */
+static uint32_t what_fits(struct soft_lane *lane, uint32_t length)
+{
+	while (!soft_lane_room(lane, run_cost(length))) {
+		if (length <= SOFT_PIECE_BYTES)
+			return 0;
+		length = (length - 1) / SOFT_PIECE_BYTES * SOFT_PIECE_BYTES;
+	}
+	return length;
+}
+
+bool soft_peers_room(struct soft_engine_qp *eq, struct soft_packet *p)
 {
 	struct peer *peer = find(block_of(p->dest_qpn));
+	struct soft_lane *lane;
+	uint32_t fits;
 
-	if (!peer || !ensure_out(peer) ||
-	    soft_lane_room(lane_for(peer, p), run_cost(p->length)))
+	if (!peer || !ensure_out(peer))
 		return true;
+	lane = lane_for(peer, p);
+	if (soft_lane_room(lane, run_cost(p->length)))
+		return true;
+	fits = what_fits(lane, p->length);
+	if (fits && fits == p->length)
+		return true; /* room came meanwhile */
+	if (fits) {
+		p->length = fits;
+		p->count = fits / p->mtu;
+		p->last = p->has_imm = p->invalidate = p->solicited = false;
+		return true;
+	}
 	if (!eq->held) {
 		if (!peer->held)
 			wait_more(1);
@@ -246,7 +270,8 @@ static void put_piece(struct soft_lane *lane, const struct soft_packet *p,
  * A run as records: each but the last as many whole packets as fit into
  * SOFT_PIECE_BYTES; what ends a message is with the last.
  */
-static void put_run(struct soft_lane *lane, const struct soft_packet *p)
+static void put_run(struct peer *peer, struct soft_lane *lane,
+		    const struct soft_packet *p)
 {
 	struct soft_packet head = *p;
 	uint32_t offset = 0;
@@ -268,6 +293,7 @@ static void put_run(struct soft_lane *lane, const struct soft_packet *p)
 		head.ack_req = p->ack_req && last;
 		soft_record_make(&r, &head);
 		put_piece(lane, p, offset, &r);
+		tell(peer, false);
 		head.first = false;
 		head.psn = (head.psn + head.count) & SOFT_PSN_MASK;
 		offset += length;
@@ -287,8 +313,7 @@ static void send_to(struct peer *peer, struct soft_packet *p)
 		p->unreadable = true;
 		return;
 	}
-	put_run(lane, p);
-	tell(peer, false);
+	put_run(peer, lane, p);
 }
 
 void soft_peers_send(struct soft_packet *p)

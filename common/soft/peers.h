@@ -20,8 +20,11 @@ bool soft_peers_has(uint32_t qpn);
 void soft_peers_send(struct soft_packet *packet);
 /* The same to every process: datagrams of multicast groups. */
 void soft_peers_send_all(struct soft_packet *packet);
-/* False: its ring is full; `eq`'s doorbell rings when that has changed. */
-bool soft_peers_room(struct soft_engine_qp *eq, const struct soft_packet *p);
+/*
+ * Shortens a run to what its ring has room for. False: that is nothing; the
+ * doorbell of `eq` rings when it has changed.
+ */
+bool soft_peers_room(struct soft_engine_qp *eq, struct soft_packet *p);
 /* Nobody answered at `qpn`: looks whether its process is still there. */
 void soft_peers_doubt(uint32_t qpn);
 void soft_peers_forget_qp(struct soft_engine_qp *eq);
