@@ -7,53 +7,9 @@
 #include "probe.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-__thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
-
-static pthread_key_t key;
-static pthread_once_t key_once = PTHREAD_ONCE_INIT;
-
-static void thread_ends(void *arg)
-{
-	struct thread *thread = arg;
-
-	if (probe_mode != MODE_OFF) {
-		thread->depth = 1;
-		quiet_flush(thread, true);
-	}
-	for (int i = 0; i < SLOTS; i++)
-		free(thread->slot[i].body);
-	thread_self = NULL;
-	free(thread);
-}
-
-static void make_key(void)
-{
-	pthread_key_create(&key, thread_ends);
-}
-
-struct thread *thread_get(void)
-{
-	struct thread *thread = thread_self;
-
-	if (thread)
-		return thread;
-	thread = calloc(1, sizeof(*thread));
-	if (!thread)
-		return NULL;
-	thread->tid = (pid_t)syscall(SYS_gettid);
-	thread->tick = thread->ticks = 1;
-	pthread_once(&key_once, make_key);
-	pthread_setspecific(key, thread);
-	thread_self = thread;
-	return thread;
-}
 
 /* --- what an answer means ------------------------------------------------- */
 
@@ -72,6 +28,8 @@ int call_failure(const struct verb *verb, uint64_t ret, int err)
 		if (!answer)
 			return 0;
 		return err ? err : EIO;
+	case ANSWER_POLL:
+		return answer == ENOENT ? 0 : (int)answer;
 	case ANSWER_COUNT:
 		if (answer >= 0)
 			return 0;
@@ -235,15 +193,13 @@ void call_begin(struct call *call, const struct verb *verb, struct from from)
 {
 	struct thread *thread;
 	int err = errno;
-	bool poll;
 
 	call->thread = NULL;
-	if (probe_mode == MODE_OFF)
+	if (probe_mode <= MODE_ENDING)
 		return;
 	thread = thread_get();
-	if (!thread || thread->depth)
+	if (!thread || !thread_enter(thread))
 		return;
-	thread->depth = 1;
 	call->thread = thread;
 	call->verb = verb;
 	adopt_context(call);
@@ -252,11 +208,12 @@ void call_begin(struct call *call, const struct verb *verb, struct from from)
 		call->unmade = name_of(verb->unmakes, (void *)call->word[0]);
 	call_args(call);
 	channel_listen();
-	poll = verb == &VERB(ibv_poll_cq);
-	call->quiet = poll && quiet_known(thread, verb, call->place,
-					  (const void *)call->word[0]);
+	call->quiet = verb->polls && quiet_known(thread, verb, call->place,
+						 (const void *)call->word[0]);
 	if (!call->quiet) {
-		quiet_flush(thread, !poll);
+		quiet_flush(thread, !verb->polls);
+		/* It may be long until this call is back. */
+		thread->depth = DEPTH_CALL;
 		enter(call);
 	}
 	/* The verb starts with the errno that the program had. */
@@ -283,18 +240,6 @@ static void send_ret(struct call *call, uint64_t ret, int err)
 	channel_send(text.at, text.used);
 }
 
-static bool has_error(const struct call *call, int64_t ret)
-{
-	const struct ibv_wc *wc = (const void *)call->word[2];
-
-	if (call->verb != &VERB(ibv_poll_cq))
-		return false;
-	for (int64_t i = 0; i < ret; i++)
-		if (wc[i].status != IBV_WC_SUCCESS)
-			return true;
-	return false;
-}
-
 void call_end(struct call *call, uint64_t ret)
 {
 	struct thread *thread = call->thread;
@@ -306,21 +251,23 @@ void call_end(struct call *call, uint64_t ret)
 		return;
 	verb = call->verb;
 	ok = !call_failure(verb, ret, err);
-	if (probe_mode == MODE_OFF)
+	if (probe_mode == MODE_OFF ||
+	    (probe_mode == MODE_ENDING && thread->depth == DEPTH_CALL))
 		goto out;
+	thread->depth = DEPTH_COUNTS;
 	if (ok && verb->makes != RULES_NONE)
 		name_new(verb->makes, (const void *)ret);
-	if (verb == &VERB(ibv_poll_cq) && ret == 0)
+	if (verb->polls && (int64_t)ret == verb->empty)
 		quiet_poll(thread, call);
 	else
 		send_ret(call, ret, err);
 	if (ok && verb->unmakes != RULES_NONE)
 		name_drop(verb->unmakes, (const void *)call->word[0],
 			  call->unmade);
-	if (!ok || has_error(call, (int64_t)ret))
+	if (!ok || quiet_is_error(call, (int64_t)ret))
 		call_failed();
 out:
-	thread->depth = 0;
+	thread_leave(thread);
 	errno = err;
 }
 
@@ -365,13 +312,13 @@ EXPORT void verbs_mark(const char *id, const char *file, int line)
 	int err = errno;
 	bool stop;
 
-	if (probe_mode == MODE_OFF || !id || !file)
+	if (probe_mode <= MODE_ENDING || !id || !file)
 		return;
 	thread = thread_get();
-	if (!thread || thread->depth)
+	if (!thread || !thread_enter(thread))
 		return;
-	thread->depth = 1;
 	quiet_flush(thread, true);
+	thread->depth = DEPTH_CALL;
 	channel_listen();
 	stop = mark_stops();
 	if (stop) {
@@ -383,6 +330,6 @@ EXPORT void verbs_mark(const char *id, const char *file, int line)
 	}
 	if (!stop && probe_mode != MODE_OFF)
 		send_mark(thread, id, file, line, false);
-	thread->depth = 0;
+	thread_leave(thread);
 	errno = err;
 }

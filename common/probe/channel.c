@@ -107,6 +107,8 @@ static const struct verb *verb_named(const char *name)
 
 static void set_mode(enum mode mode, const struct verb *until)
 {
+	if (probe_mode <= MODE_ENDING)
+		return;
 	probe_until = until;
 	probe_mode = mode;
 	/* What was counted under another mode says nothing in this one. */
@@ -255,6 +257,7 @@ static void in_child(void)
 {
 	/* The parent's conversation is not the child's. */
 	probe_mode = MODE_OFF;
+	threads_forked();
 	if (!follow)
 		close(fd);
 }
@@ -331,6 +334,7 @@ __attribute__((constructor)) static void start(void)
 		leave_preload();
 	if (fd >= 0) {
 		probe_mode = how && !strcmp(how, "run") ? MODE_RUN : MODE_STEP;
+		threads_start();
 		pthread_atfork(NULL, NULL, in_child);
 		if (!follow)
 			fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -346,12 +350,11 @@ __attribute__((constructor)) static void start(void)
 __attribute__((destructor)) static void end(void)
 {
 	static const char bye[] = "{\"v\":1,\"ev\":\"bye\"}\n";
-	struct thread *thread = thread_self;
 
 	if (probe_mode == MODE_OFF)
 		return;
-	if (thread)
-		quiet_flush(thread, true);
+	probe_mode = MODE_ENDING;
+	threads_flush();
 	channel_send(bye, sizeof(bye) - 1);
 	probe_mode = MODE_OFF;
 	place_end();

@@ -3,13 +3,11 @@
  * Calls that reach a device through pointers in the context: the pointers
  * are replaced, the device's own are kept in a list by context.
  */
-#include "probe.h"
+#include "data_path.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-
-#define WIDE(value) ((uint64_t)(intptr_t)(value))
 
 struct saved {
 	_Atomic(struct ibv_context *) context; /* NULL: free to be used again */
@@ -45,49 +43,6 @@ static inline struct saved *saved_of(const struct ibv_context *context)
 
 /* --- the data path -----------------------------------------------------------
  */
-
-/* Nobody steps, and nobody waits for this verb: only count. */
-static inline struct thread *quiet(const struct verb *verb)
-{
-	enum mode mode =
-		atomic_load_explicit(&probe_mode, memory_order_relaxed);
-	struct thread *thread = thread_self;
-
-	if (mode <= MODE_STEP ||
-	    (mode == MODE_UNTIL_VERB && probe_until == verb))
-		return NULL;
-	if (!thread)
-		thread = thread_get();
-	return thread && !thread->depth ? thread : NULL;
-}
-
-/*
- * A wrapper of the data path: `real` is the device's pointer, a to c the
- * arguments.
- */
-#define DATA_PATH(name, real, a, b, c)                  \
-	do {                                            \
-		struct from from = FROM_HERE;           \
-		struct call call;                       \
-		int ret;                                \
-                                                        \
-		call.thread = quiet(&VERB(name));       \
-		call.word[0] = WIDE(a);                 \
-		call.word[1] = WIDE(b);                 \
-		call.word[2] = WIDE(c);                 \
-		if (LIKELY(call.thread)) {              \
-			call.thread->depth = 1;         \
-			ret = real;                     \
-			call.verb = &VERB(name);        \
-			quiet_answer(&call, from, ret); \
-			call.thread->depth = 0;         \
-			return ret;                     \
-		}                                       \
-		call_begin(&call, &VERB(name), from);   \
-		ret = real;                             \
-		call_end(&call, WIDE(ret));             \
-		return ret;                             \
-	} while (0)
 
 static int poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 {
@@ -222,6 +177,15 @@ static int query_device_ex(struct ibv_context *context,
 		     context, input, attr);
 }
 
+/* The program sees it from now on. */
+static struct ibv_cq_ex *made_cq_ex(struct ibv_cq_ex *cq,
+				    const struct ibv_cq_init_attr_ex *attr)
+{
+	if (cq && probe_mode > MODE_ENDING)
+		cq_ex_wrap(cq, attr->wc_flags);
+	return cq;
+}
+
 static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context,
 				      struct ibv_cq_init_attr_ex *attr)
 {
@@ -232,7 +196,8 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context,
 		return NULL;
 	}
 	CONTROL_PATH(struct ibv_cq_ex *, ibv_create_cq_ex,
-		     saved->create_cq_ex(context, attr), context, attr, NULL);
+		     made_cq_ex(saved->create_cq_ex(context, attr), attr),
+		     context, attr, NULL);
 }
 
 static struct ibv_qp *create_qp_ex(struct ibv_context *context,

@@ -69,6 +69,23 @@ static intptr_t missing(const struct verb *verb)
 			next arguments;                         \
 		call_end(&call, 0);                             \
 	}
+/* An object whose pointers may have been replaced. */
+#define WRAP_DESTROY(name, A, a, type)                            \
+	EXPORT int name(A a)                                      \
+	{                                                         \
+		__typeof__(&name) next = NEXT(name);              \
+		struct call call = { .word = { WIDE(a) } };       \
+		unsigned long life;                               \
+		int ret;                                          \
+                                                                  \
+		call_begin(&call, &VERB(name), FROM_HERE);        \
+		life = wrapped_life(RULES_##type, a);             \
+		ret = next ? next(a) : (int)missing(&VERB(name)); \
+		if (ret == 0 && life)                             \
+			wrapped_gone(RULES_##type, a, life);      \
+		call_end(&call, WIDE(ret));                       \
+		return ret;                                       \
+	}
 #define WRAP1(type, name, A, a) WRAP(type, name, name, (A a), (a), WIDE(a))
 #define WRAP2(type, name, A, a, B, b) \
 	WRAP(type, name, name, (A a, B b), (a, b), WIDE(a), WIDE(b))
@@ -165,7 +182,7 @@ WRAP1(int, ibv_destroy_comp_channel, struct ibv_comp_channel *, channel)
 WRAP5(struct ibv_cq *, ibv_create_cq, struct ibv_context *, context, int, cqe,
       void *, cq_context, struct ibv_comp_channel *, channel, int, comp_vector)
 WRAP2(int, ibv_resize_cq, struct ibv_cq *, cq, int, cqe)
-WRAP1(int, ibv_destroy_cq, struct ibv_cq *, cq)
+WRAP_DESTROY(ibv_destroy_cq, struct ibv_cq *, cq, CQ)
 WRAP3(int, ibv_get_cq_event, struct ibv_comp_channel *, channel,
       struct ibv_cq **, cq, void **, cq_context)
 WRAP_VOID(ibv_ack_cq_events, (struct ibv_cq * cq, unsigned int nevents),
@@ -187,7 +204,19 @@ WRAP3(int, ibv_modify_qp, struct ibv_qp *, qp, struct ibv_qp_attr *, attr, int,
       attr_mask)
 WRAP4(int, ibv_query_qp, struct ibv_qp *, qp, struct ibv_qp_attr *, attr, int,
       attr_mask, struct ibv_qp_init_attr *, init_attr)
-WRAP1(int, ibv_destroy_qp, struct ibv_qp *, qp)
+/* A cast, no event; but now the program sees the extended QP's pointers. */
+EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	__typeof__(&ibv_qp_to_qp_ex) next = NEXT(ibv_qp_to_qp_ex);
+	struct ibv_qp_ex *ex = next ? next(qp) : NULL;
+
+	if (ex && probe_mode > MODE_ENDING)
+		qp_ex_wrap(ex);
+	return ex;
+}
+
+/* A struct ibv_qp_ex begins with its struct ibv_qp. */
+WRAP_DESTROY(ibv_destroy_qp, struct ibv_qp *, qp, QP)
 
 /* Addresses, multicast, asynchronous events. */
 WRAP2(struct ibv_ah *, ibv_create_ah, struct ibv_pd *, pd, struct ibv_ah_attr *,

@@ -15,15 +15,22 @@ static const struct field sge_fields[] = {
 	END,
 };
 
+static const struct field inline_fields[] = {
+	MEMBER(struct ibv_sge, addr, KIND_ADDRESS),
+	MEMBER(struct ibv_sge, length, KIND_UNSIGNED),
+	END,
+};
+
 static const struct field send_fields[] = {
 	MEMBER(struct ibv_send_wr, wr_id, KIND_UNSIGNED),
 	MEMBER(struct ibv_send_wr, opcode, KIND_ENUM,
 	       .name_of = name_wr_opcode),
 	MEMBER(struct ibv_send_wr, send_flags, KIND_FLAGS,
 	       .name_of = name_send_bit),
-	MEMBER(struct ibv_send_wr, num_sge, KIND_SIGNED),
 	END,
 };
+static const struct field num_sge_field =
+	MEMBER(struct ibv_send_wr, num_sge, KIND_SIGNED);
 
 #define WR(member, as, ...) \
 	MEMBER(struct ibv_send_wr, member, as, ##__VA_ARGS__)
@@ -39,6 +46,16 @@ static const struct field atomic_fields[] = {
 	WR(wr.atomic.compare_add, KIND_UNSIGNED),
 	WR(wr.atomic.swap, KIND_UNSIGNED),
 	WR(wr.atomic.rkey, KIND_UNSIGNED),
+	END,
+};
+static const struct field bind_fields[] = {
+	WR(bind_mw.mw, KIND_OBJECT, .object = RULES_MW),
+	WR(bind_mw.rkey, KIND_UNSIGNED),
+	WR(bind_mw.bind_info.mr, KIND_OBJECT, .object = RULES_MR),
+	WR(bind_mw.bind_info.addr, KIND_ADDRESS),
+	WR(bind_mw.bind_info.length, KIND_UNSIGNED),
+	WR(bind_mw.bind_info.mw_access_flags, KIND_FLAGS,
+	   .name_of = name_access_bit),
 	END,
 };
 static const struct field ud_fields[] = {
@@ -65,28 +82,36 @@ static bool element(struct decode *d)
 	return true;
 }
 
-static void sg_list(struct decode *d, const struct ibv_sge *sge, int count)
+/* `count` SGEs, of which the first `have` are at hand. */
+static void sg_list(struct decode *d, const char *name,
+		    const struct field *fields, const struct ibv_sge *sge,
+		    int count, int have)
 {
 	int i = 0;
 
-	text_key(d->out, "sg_list");
-	if (!sge && count) {
+	text_key(d->out, name);
+	if (!sge && have) {
 		text_add(d->out, "null");
 		return;
 	}
 	text_add(d->out, "[");
-	for (; i < count && element(d); i++) {
-		decode_fields(d, sge_fields, &sge[i]);
+	for (; i < have && element(d); i++) {
+		decode_fields(d, fields, &sge[i]);
 		text_add(d->out, "}");
 	}
 	list_end(d, count > i ? (unsigned long)(count - i) : 0);
 }
 
-static void send_wr(struct decode *d, const struct ibv_send_wr *wr,
-		    enum ibv_qp_type type)
+/* Binding and invalidating move no data: their SGEs are not looked at. */
+static bool has_data(const struct ibv_send_wr *wr)
 {
-	decode_fields(d, send_fields, wr);
-	sg_list(d, wr->sg_list, wr->num_sge);
+	return wr->opcode != IBV_WR_BIND_MW && wr->opcode != IBV_WR_LOCAL_INV;
+}
+
+/* What a WR is about besides its data. */
+static void send_target(struct decode *d, const struct ibv_send_wr *wr,
+			enum ibv_qp_type type)
+{
 	if (wr->opcode == IBV_WR_SEND_WITH_IMM ||
 	    wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
 		decode_field(d, &imm_field, wr);
@@ -108,6 +133,9 @@ static void send_wr(struct decode *d, const struct ibv_send_wr *wr,
 	case IBV_WR_SEND_WITH_INV:
 		decode_field(d, &invalidate_field, wr);
 		break;
+	case IBV_WR_BIND_MW:
+		decode_fields(d, bind_fields, wr);
+		break;
 	default:
 		break;
 	}
@@ -125,12 +153,51 @@ void list_send_wr(struct decode *d, const struct field *f, const void *at)
 	text_key(d->out, f->name);
 	text_add(d->out, "[");
 	for (; wr && element(d); wr = wr->next) {
-		send_wr(d, wr, qp->qp_type);
+		decode_fields(d, send_fields, wr);
+		if (has_data(wr)) {
+			decode_field(d, &num_sge_field, wr);
+			sg_list(d, "sg_list", sge_fields, wr->sg_list,
+				wr->num_sge, wr->num_sge);
+		}
+		send_target(d, wr, qp->qp_type);
 		text_add(d->out, "}");
 	}
 	for (; wr && left < MANY; wr = wr->next)
 		left++;
 	list_end(d, left);
+}
+
+/* One that was built by ibv_wr_*: its data as the setters were given it. */
+static void built_wr(struct decode *d, const struct batch *batch,
+		     const struct batch_wr *built, enum ibv_qp_type type)
+{
+	decode_fields(d, send_fields, &built->wr);
+	if (has_data(&built->wr))
+		sg_list(d, built->inlined ? "inline_data" : "sg_list",
+			built->inlined ? inline_fields : sge_fields,
+			built->sges ? batch->sge + built->sge : NULL,
+			built->wr.num_sge, (int)built->sges);
+	send_target(d, &built->wr, type);
+}
+
+/* The WRs of ibv_wr_complete() and ibv_wr_abort(). */
+void list_batch(struct decode *d, const struct field *f, const void *at)
+{
+	const struct ibv_qp *qp = (const void *)d->word[0];
+	const struct batch *batch = *(const struct batch *const *)at;
+	size_t i = 0;
+
+	text_key(d->out, f->name);
+	if (!batch) {
+		text_add(d->out, "null");
+		return;
+	}
+	text_add(d->out, "[");
+	for (; i < batch->wrs && element(d); i++) {
+		built_wr(d, batch, &batch->wr[i], qp->qp_type);
+		text_add(d->out, "}");
+	}
+	list_end(d, batch->wrs - i + batch->more);
 }
 
 void list_recv_wr(struct decode *d, const struct field *f, const void *at)
@@ -142,7 +209,8 @@ void list_recv_wr(struct decode *d, const struct field *f, const void *at)
 	text_add(d->out, "[");
 	for (; wr && element(d); wr = wr->next) {
 		decode_number(d, "wr_id", wr->wr_id);
-		sg_list(d, wr->sg_list, wr->num_sge);
+		sg_list(d, "sg_list", sge_fields, wr->sg_list, wr->num_sge,
+			wr->num_sge);
 		text_add(d->out, "}");
 	}
 	for (; wr && left < MANY; wr = wr->next)
@@ -365,6 +433,49 @@ void list_qp_attr(struct decode *d, const struct field *f, const void *at)
 		ah_attr(d, "ah_attr.", &attr->ah_attr);
 	if (d->mask & IBV_QP_ALT_PATH)
 		ah_attr(d, "alt_ah_attr.", &attr->alt_ah_attr);
+}
+
+#define QP_EX(member, mask, as, ...)                   \
+	MEMBER(struct ibv_qp_init_attr_ex, member, as, \
+	       .bit = IBV_QP_INIT_ATTR_##mask, ##__VA_ARGS__)
+static const struct field qp_ex_fields[] = {
+	QP_EX(pd, PD, KIND_OBJECT, .object = RULES_PD),
+	QP_EX(create_flags, CREATE_FLAGS, KIND_ADDRESS),
+	QP_EX(send_ops_flags, SEND_OPS_FLAGS, KIND_FLAGS,
+	      .name_of = name_send_op_bit),
+	END,
+};
+
+/* Behind what it has in common with the plain one: what comp_mask names. */
+void list_qp_init_ex(struct decode *d, const struct field *f, const void *at)
+{
+	const struct ibv_qp_init_attr_ex *attr =
+		*(const struct ibv_qp_init_attr_ex *const *)at;
+
+	(void)f;
+	if (!attr)
+		return;
+	d->mask = attr->comp_mask;
+	decode_fields(d, qp_ex_fields, attr);
+}
+
+static const struct field cq_ex_fields[] = {
+	MEMBER(struct ibv_cq_init_attr_ex, flags, KIND_FLAGS,
+	       .bit = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+	       .name_of = name_cq_create_bit),
+	END,
+};
+
+void list_cq_init_ex(struct decode *d, const struct field *f, const void *at)
+{
+	const struct ibv_cq_init_attr_ex *attr =
+		*(const struct ibv_cq_init_attr_ex *const *)at;
+
+	(void)f;
+	if (!attr)
+		return;
+	d->mask = attr->comp_mask;
+	decode_fields(d, cq_ex_fields, attr);
 }
 
 static const struct field async_fields[] = {

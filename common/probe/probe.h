@@ -5,11 +5,15 @@
  *
  *   exported.c  the exported ibv_* functions, each a wrapper
  *   context.c   the calls that go through pointers in a context
+ *   qp_ex.c     ... in an extended QP: WRs that are built call by call
+ *   cq_ex.c     ... in an extended CQ: completions read field by field
+ *   wrapped.c   which object has its pointers replaced, and what they were
  *   table.c     per verb: its arguments' names, its answer, its outputs
  *   decode.c    values and structures as JSON, driven by the table
  *   words.c     names of constants that rules.h does not have
  *   lists.c     the shapes that a table of fields cannot say: WRs, WCs ...
  *   call.c      one call from entering to its report; modes and stops
+ *   thread.c    what each thread has; what others had counted at the end
  *   quiet.c     repeated calls of the data path, counted
  *   channel.c   the socket: lines out, commands in; start and end
  *   place.c     return address -> source line; names.c: pointer -> id
@@ -134,6 +138,7 @@ enum answer {
 	ANSWER_ERRNO,  /* 0 or an errno value */
 	ANSWER_MINUS,  /* 0 or -1 and errno */
 	ANSWER_COUNT,  /* from 0, or negative */
+	ANSWER_POLL,   /* 0, ENOENT when there is nothing, or an errno value */
 	ANSWER_OBJECT, /* pointer, NULL and errno */
 	ANSWER_POINTER,
 	ANSWER_TEXT, /* const char * */
@@ -151,6 +156,8 @@ struct verb {
 	const struct field *args;         /* over the words of the call */
 	const struct field *out;          /* the same, after success */
 	const struct field *out_failed;
+	bool polls;    /* may be called in a loop until it has something */
+	int64_t empty; /* its answer when there is nothing */
 };
 
 /* The rows of table.c, by the name of the verb. */
@@ -191,6 +198,9 @@ struct verb {
 	X(ibv_ack_cq_events)        \
 	X(ibv_req_notify_cq)        \
 	X(ibv_poll_cq)              \
+	X(ibv_start_poll)           \
+	X(ibv_next_poll)            \
+	X(ibv_end_poll)             \
 	X(ibv_create_srq)           \
 	X(ibv_create_srq_ex)        \
 	X(ibv_modify_srq)           \
@@ -204,6 +214,8 @@ struct verb {
 	X(ibv_destroy_qp)           \
 	X(ibv_post_send)            \
 	X(ibv_post_recv)            \
+	X(ibv_wr_complete)          \
+	X(ibv_wr_abort)             \
 	X(ibv_create_ah)            \
 	X(ibv_create_ah_from_wc)    \
 	X(ibv_destroy_ah)           \
@@ -232,6 +244,10 @@ void list_send_wr(struct decode *d, const struct field *f, const void *at);
 void list_recv_wr(struct decode *d, const struct field *f, const void *at);
 void list_bad_send_wr(struct decode *d, const struct field *f, const void *at);
 void list_bad_recv_wr(struct decode *d, const struct field *f, const void *at);
+void list_batch(struct decode *d, const struct field *f, const void *at);
+void list_wc_ex(struct decode *d, const struct field *f, const void *at);
+void list_qp_init_ex(struct decode *d, const struct field *f, const void *at);
+void list_cq_init_ex(struct decode *d, const struct field *f, const void *at);
 void list_wc(struct decode *d, const struct field *f, const void *at);
 void list_devices(struct decode *d, const struct field *f, const void *at);
 void list_gids(struct decode *d, const struct field *f, const void *at);
@@ -254,6 +270,9 @@ const char *name_link_layer(int value);
 const char *name_event_type(int value);
 const char *name_send_bit(int bit);
 const char *name_wc_bit(int bit);
+const char *name_wc_ex_bit(int bit);
+const char *name_cq_create_bit(int bit);
+const char *name_send_op_bit(int bit);
 const char *name_srq_bit(int bit);
 const char *name_srq_type(int value);
 const char *name_gid_type(int value);
@@ -267,6 +286,7 @@ const char *name_atomic_cap(int value);
 #define TEXT_OUT  (TRACE_LINE_MAX / 2)
 #define SLOTS     16
 #define HINTS     16
+#define HOTS      8 /* a power of two */
 
 /* A place of the data path with one answer, and how often it came. */
 struct slot {
@@ -280,13 +300,34 @@ struct slot {
 	char *body; /* "args", "ok", "ret", "err", "out" as JSON members */
 };
 
+/* What a thread is in; others pass through. */
+enum depth {
+	DEPTH_PROGRAM, /* neither in the probe nor in a verb */
+	DEPTH_COUNTS,  /* in either, and its slots may change */
+	DEPTH_CALL,    /* in either, with nothing counted */
+};
+
+/* The slot that a call from this address counted in last. */
+struct hot {
+	const void *address; /* NULL: none */
+	struct slot *slot;
+};
+
+/*
+ * What the probe has for each thread, the thread's own. Only at the end of
+ * the program does another look at it (thread.c): when `depth` says that
+ * the slots are left alone.
+ */
 struct thread {
 	pid_t tid;
-	int depth;
+	_Atomic(enum depth) depth;
 	bool pending;             /* some slot has a count */
 	uint32_t tick, ticks;     /* data path calls until the clock is read */
 	uint64_t slept;           /* ms: the clock when it was read last */
 	uint64_t since, patience; /* ms: of the oldest count; when to report */
+	struct batch *batch;      /* of the last ibv_wr_complete() */
+	struct thread *next, **link; /* all threads, under a lock */
+	struct hot hot[HOTS];
 	struct {
 		const void *address;
 		const struct place *place;
@@ -296,7 +337,8 @@ struct thread {
 };
 
 enum mode {
-	MODE_OFF, /* nobody listens: pass everything through */
+	MODE_OFF,    /* nobody listens: pass everything through */
+	MODE_ENDING, /* the program ends: pass through; reports still go out */
 	MODE_STEP,
 	MODE_RUN,
 	MODE_UNTIL_MARK,
@@ -320,10 +362,47 @@ extern _Atomic(const struct verb *) probe_until; /* of MODE_UNTIL_VERB */
 /* Counts the changes to MODE_STEP: older slots are void. */
 extern atomic_uint probe_generation;
 
+/* --- threads (thread.c) --------------------------------------------------- */
+
 /* The calling thread's, or NULL when it is not to be watched. */
 struct thread *thread_get(void);
 extern __thread struct thread *thread_self
 	__attribute__((tls_model("initial-exec")));
+/*
+ * Steps into a verb: false, with nothing changed, when the thread is in one
+ * or nobody listens any more.
+ */
+static inline bool thread_enter(struct thread *thread)
+{
+	if (atomic_load_explicit(&thread->depth, memory_order_relaxed))
+		return false;
+	atomic_store_explicit(&thread->depth, DEPTH_COUNTS,
+			      memory_order_relaxed);
+	/* threads_flush() makes this hold between processors too. */
+	atomic_signal_fence(memory_order_seq_cst);
+	if (LIKELY(atomic_load_explicit(&probe_mode, memory_order_relaxed) >
+		   MODE_ENDING))
+		return true;
+	atomic_store_explicit(&thread->depth, DEPTH_PROGRAM,
+			      memory_order_relaxed);
+	return false;
+}
+static inline void thread_leave(struct thread *thread)
+{
+	atomic_store_explicit(&thread->depth, DEPTH_PROGRAM,
+			      memory_order_release);
+}
+void threads_start(void);
+/*
+ * At the end of the program, in MODE_ENDING: reports what all threads have
+ * counted. A thread that is in a data path call gets some milliseconds to
+ * come back from it; one that does not keeps its counts to itself.
+ */
+void threads_flush(void);
+void threads_forked(void); /* in a new process: only this thread is left */
+
+/* --- one call ---------------------------------------------------------------
+ */
 
 /*
  * Around a call: begin reports it and waits if it is time to; end reports
@@ -347,9 +426,22 @@ void call_failed(void); /* under "until fail": stop at the next call */
 /* While nobody steps: reports an answer, or counts it with its likes. The
  * call has its thread, verb and words. */
 void quiet_answer(struct call *call, struct from from, int64_t ret);
+/* An answer that is to be seen on its own: a completion with an error. */
+bool quiet_is_error(const struct call *call, int64_t ret);
+/* Now and then: has it been long enough, and has the stepper said pause? */
+void quiet_clock(struct thread *thread);
 /* True: an empty poll came here before; do not stop before the next. */
 bool quiet_known(struct thread *thread, const struct verb *verb,
 		 const struct place *place, const void *object);
+/* Which slot a call from this address is likely to count in. */
+static inline struct hot *quiet_hot(struct thread *thread, const void *address,
+				    int64_t answer)
+{
+	uintptr_t bits = (uintptr_t)address;
+
+	return &thread->hot[((bits >> 2) ^ (bits >> 5) ^ (uintptr_t)answer) %
+			    HOTS];
+}
 /* An empty poll of a program that is stepped. */
 void quiet_poll(struct thread *thread, struct call *call);
 /* Reports what was counted; `forget`: and starts anew. */
@@ -362,6 +454,57 @@ const struct place *quiet_place(struct thread *thread, struct from from);
 
 void context_wrap(struct ibv_context *context);
 void context_unwrap(struct ibv_context *context);
+
+/* --- extended objects (qp_ex.c, cq_ex.c, wrapped.c) ------------------------
+ *
+ * Their pointers are replaced when the program gets to see them. Around the
+ * destroying call, `_life` before and `_gone` after success: another thread
+ * may have a new object at the same address by then.
+ */
+
+void qp_ex_wrap(struct ibv_qp_ex *ex);
+void cq_ex_wrap(struct ibv_cq_ex *cq, uint64_t wc_flags);
+
+/* An object with replaced pointers; entries are used again, never freed. */
+struct wrapped {
+	_Atomic(const void *) object; /* NULL: free */
+	enum rules_object type;
+	unsigned long life; /* differs for each object */
+	struct wrapped *next;
+};
+
+/* The entry of an object, or NULL. Any thread, no lock. */
+struct wrapped *wrapped_find(enum rules_object type, const void *object);
+/*
+ * The entry of the object, else a free one of `size` bytes: it becomes the
+ * object's when `object` is stored in it, after the rest. NULL: no memory.
+ * Under the lock.
+ */
+struct wrapped *wrapped_entry(enum rules_object type, const void *object,
+			      size_t size);
+void wrapped_lock(void);
+void wrapped_unlock(void);
+/* 0: the object has no entry. */
+unsigned long wrapped_life(enum rules_object type, const void *object);
+void wrapped_gone(enum rules_object type, const void *object,
+		  unsigned long life);
+
+/* The WRs between ibv_wr_start() and ibv_wr_complete(). */
+struct batch_wr {
+	struct ibv_send_wr wr; /* its sg_list is not used */
+	size_t sge, sges;      /* the first one in the batch, how many */
+	bool inlined;          /* they are inline data: no lkey */
+};
+
+struct batch {
+	struct batch_wr *wr;
+	struct ibv_sge *sge;
+	size_t wrs, wr_room, sges, sge_room;
+	unsigned long more; /* WRs that are too many to keep */
+	bool open;          /* setters mean the last of `wr` */
+};
+
+void batch_free(struct batch *batch);
 
 /* --- the socket (channel.c) ------------------------------------------------
  */

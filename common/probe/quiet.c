@@ -73,6 +73,12 @@ static inline struct slot *find(struct thread *thread, const struct verb *verb,
 	return NULL;
 }
 
+/* Where slots change their meaning. */
+static void forget_hot(struct thread *thread)
+{
+	memset(thread->hot, 0, sizeof(thread->hot));
+}
+
 /* A slot to put the answer in: an unused one, else the longest there. */
 static struct slot *vacate(struct thread *thread, const struct place *place,
 			   const void *object, int64_t answer)
@@ -135,13 +141,13 @@ void quiet_flush(struct thread *thread, bool forget)
 	if (!forget)
 		return;
 	thread->patience = PATIENCE;
+	forget_hot(thread);
 	for (int i = 0; i < SLOTS; i++)
 		thread->slot[i].place = NULL;
 }
 
-/* Now and then: has it been long enough, and has the stepper said pause?
- * How often the clock is read follows the pace of the calls. */
-static void look_at_clock(struct thread *thread)
+/* How often the clock is read follows the pace of the calls. */
+void quiet_clock(struct thread *thread)
 {
 	uint64_t now = channel_ms();
 
@@ -165,7 +171,7 @@ static inline void count(struct thread *thread, struct slot *slot)
 	slot->count++;
 	thread->pending = true;
 	if (!--thread->tick)
-		look_at_clock(thread);
+		quiet_clock(thread);
 }
 
 /* Keeps an answer to be counted on; false: it is too big to keep. */
@@ -179,6 +185,7 @@ static bool keep(struct thread *thread, struct call *call, const char *body,
 	if (!copy)
 		return false;
 	memcpy(copy, body, length + 1);
+	forget_hot(thread);
 	if (!thread->pending)
 		thread->since = channel_ms();
 	if (!thread->patience)
@@ -214,14 +221,26 @@ static void once(struct thread *thread, struct call *call, const char *body)
 /* --- while nobody steps ------------------------------------------------------
  */
 
-static bool all_good(const struct call *call, int64_t ret)
+/* Has this answer completions with it? */
+static inline bool completes(const struct verb *verb, int64_t ret)
 {
+	return (verb == &VERB(ibv_poll_cq) && ret > 0) ||
+	       (verb->answer == ANSWER_POLL && ret == 0);
+}
+
+bool quiet_is_error(const struct call *call, int64_t ret)
+{
+	const struct ibv_cq_ex *cq = (const void *)call->word[0];
 	const struct ibv_wc *wc = (const void *)call->word[2];
 
+	if (!completes(call->verb, ret))
+		return false;
+	if (call->verb != &VERB(ibv_poll_cq))
+		return cq->status != IBV_WC_SUCCESS;
 	for (int64_t i = 0; i < ret; i++)
 		if (wc[i].status != IBV_WC_SUCCESS)
-			return false;
-	return true;
+			return true;
+	return false;
 }
 
 /* The first of its kind, or one that is to be seen on its own. */
@@ -247,14 +266,19 @@ void quiet_answer(struct call *call, struct from from, int64_t ret)
 {
 	struct thread *thread = call->thread;
 	const void *object = (const void *)call->word[0];
-	bool alone = call->verb == &VERB(ibv_poll_cq) && ret > 0 &&
-		     !all_good(call, ret);
+	bool alone = quiet_is_error(call, ret);
 	struct slot *slot;
 	int err;
 
 	call->place = quiet_place(thread, from);
 	slot = find(thread, call->verb, call->place, object, ret);
 	if (LIKELY(slot && !alone)) {
+		/* Next time without looking further, if that is all. */
+		if (!call->place->header &&
+		    call->place->address == from.address &&
+		    !completes(call->verb, ret))
+			*quiet_hot(thread, from.address, ret) =
+				(struct hot){ from.address, slot };
 		count(thread, slot);
 		return;
 	}
@@ -269,13 +293,14 @@ void quiet_answer(struct call *call, struct from from, int64_t ret)
 bool quiet_known(struct thread *thread, const struct verb *verb,
 		 const struct place *place, const void *object)
 {
-	return find(thread, verb, place, object, 0) != NULL;
+	return find(thread, verb, place, object, verb->empty) != NULL;
 }
 
 void quiet_poll(struct thread *thread, struct call *call)
 {
+	int64_t empty = call->verb->empty;
 	struct slot *slot = find(thread, call->verb, call->place,
-				 (const void *)call->word[0], 0);
+				 (const void *)call->word[0], empty);
 	struct text text = { .at = thread->out, .size = sizeof(thread->out) };
 
 	if (call->quiet && slot) {
@@ -284,7 +309,7 @@ void quiet_poll(struct thread *thread, struct call *call)
 	}
 	if (call->quiet) /* the mode changed while it was done */
 		call->seq = channel_seq();
-	call_body(call, 0, 0, &text);
-	if (!keep(thread, call, text.at, text.used, 0))
+	call_body(call, (uint64_t)empty, 0, &text);
+	if (!keep(thread, call, text.at, text.used, empty))
 		once(thread, call, text.at);
 }

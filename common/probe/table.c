@@ -6,6 +6,8 @@
  */
 #include "fields.h"
 
+#include <errno.h>
+
 #define ROW(call, what, ...)                                       \
 	const struct verb verb_##call = { .name = #call,           \
 					  .answer = ANSWER_##what, \
@@ -224,7 +226,7 @@ static const struct field cq_ex_attr[] = {
 	CQ_EX(cq_context, KIND_POINTER),
 	CQ_EX(channel, KIND_OBJECT, .object = RULES_CHANNEL),
 	CQ_EX(comp_vector, KIND_UNSIGNED),
-	CQ_EX(wc_flags, KIND_ADDRESS),
+	CQ_EX(wc_flags, KIND_FLAGS, .name_of = name_wc_ex_bit),
 	CQ_EX(comp_mask, KIND_UNSIGNED),
 	END,
 };
@@ -246,7 +248,8 @@ ROW(ibv_create_cq, OBJECT, MAKES(CQ),
     OUT(STRUCT(CALL_RET, "cq", cq_made)));
 /* A struct ibv_cq_ex begins like a struct ibv_cq. */
 ROW(ibv_create_cq_ex, OBJECT, MAKES(CQ),
-    ARGS(CONTEXT, STRUCT(1, "cq_attr", cq_ex_attr)),
+    ARGS(CONTEXT, STRUCT(1, "cq_attr", cq_ex_attr),
+	 CUSTOM(1, "flags", list_cq_init_ex)),
     OUT(STRUCT(CALL_RET, "cq", cq_made)));
 ROW(ibv_resize_cq, ERRNO, ARGS(CQ, SIGNED(1, "cqe")),
     OUT(STRUCT(0, "cq", cq_resized)));
@@ -256,7 +259,14 @@ ROW(ibv_get_cq_event, MINUS, ARGS(OBJECT(0, "channel", CHANNEL)),
 ROW(ibv_ack_cq_events, VOID, ARGS(CQ, UNSIGNED(1, "nevents")));
 ROW(ibv_req_notify_cq, ERRNO, ARGS(CQ, SIGNED(1, "solicited_only")));
 ROW(ibv_poll_cq, COUNT, ARGS(CQ, SIGNED(1, "num_entries")),
-    OUT(CUSTOM(2, "wc", list_wc)));
+    OUT(CUSTOM(2, "wc", list_wc)), .polls = true);
+ROW(ibv_start_poll, POLL,
+    ARGS(CQ, STRUCT(1, "attr",
+		    LIST(MEMBER(struct ibv_poll_cq_attr, comp_mask,
+				KIND_UNSIGNED)))),
+    OUT(CUSTOM(0, "wc", list_wc_ex)), .polls = true, .empty = ENOENT);
+ROW(ibv_next_poll, POLL, ARGS(CQ), OUT(CUSTOM(0, "wc", list_wc_ex)));
+ROW(ibv_end_poll, VOID, ARGS(CQ));
 
 /* Shared receive queues. */
 #define SRQ OBJECT(0, "srq", SRQ)
@@ -327,7 +337,6 @@ ROW(ibv_post_srq_recv, ERRNO, ARGS(SRQ, CUSTOM(1, "wr", list_recv_wr)),
 		QP_INIT(sq_sig_all, KIND_SIGNED)
 static const struct field qp_init[] = { QP_INITS, END };
 static const struct field qp_init_ex[] = {
-	QP_INIT(pd, KIND_OBJECT, .object = RULES_PD),
 	QP_INITS,
 	QP_INIT(comp_mask, KIND_UNSIGNED),
 	END,
@@ -337,7 +346,8 @@ ROW(ibv_create_qp, OBJECT, MAKES(QP),
     ARGS(PD, STRUCT(1, "qp_init_attr", qp_init)),
     OUT(STRUCT(CALL_RET, "qp", qp_made), STRUCT(1, "qp_init_attr", qp_given)));
 ROW(ibv_create_qp_ex, OBJECT, MAKES(QP),
-    ARGS(CONTEXT, STRUCT(1, "qp_init_attr", qp_init_ex)),
+    ARGS(CONTEXT, STRUCT(1, "qp_init_attr", qp_init_ex),
+	 CUSTOM(1, "qp_init_attr", list_qp_init_ex)),
     OUT(STRUCT(CALL_RET, "qp", qp_made), STRUCT(1, "qp_init_attr", qp_given)));
 ROW(ibv_modify_qp, ERRNO,
     ARGS(QP, CUSTOM(1, "attr", list_qp_attr),
@@ -350,6 +360,8 @@ ROW(ibv_post_send, ERRNO, ARGS(QP, CUSTOM(1, "wr", list_send_wr)),
     .out_failed = LIST(CUSTOM(2, "bad_wr", list_bad_send_wr)));
 ROW(ibv_post_recv, ERRNO, ARGS(QP, CUSTOM(1, "wr", list_recv_wr)),
     .out_failed = LIST(CUSTOM(2, "bad_wr", list_bad_recv_wr)));
+ROW(ibv_wr_complete, ERRNO, ARGS(QP, CUSTOM(1, "wr", list_batch)));
+ROW(ibv_wr_abort, VOID, ARGS(QP, CUSTOM(1, "wr", list_batch)));
 
 /* Addresses, multicast, asynchronous events. */
 ROW(ibv_create_ah, OBJECT, MAKES(AH), ARGS(PD, CUSTOM(1, "attr", list_ah_attr)),

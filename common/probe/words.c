@@ -155,6 +155,52 @@ const char *name_wc_bit(int bit)
 	return NULL;
 }
 
+const char *name_wc_ex_bit(int bit)
+{
+	switch (bit) {
+		NAME(IBV_WC_EX_WITH_BYTE_LEN);
+		NAME(IBV_WC_EX_WITH_IMM);
+		NAME(IBV_WC_EX_WITH_QP_NUM);
+		NAME(IBV_WC_EX_WITH_SRC_QP);
+		NAME(IBV_WC_EX_WITH_SLID);
+		NAME(IBV_WC_EX_WITH_SL);
+		NAME(IBV_WC_EX_WITH_DLID_PATH_BITS);
+		NAME(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP);
+		NAME(IBV_WC_EX_WITH_CVLAN);
+		NAME(IBV_WC_EX_WITH_FLOW_TAG);
+		NAME(IBV_WC_EX_WITH_TM_INFO);
+		NAME(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK);
+	}
+	return NULL;
+}
+
+const char *name_cq_create_bit(int bit)
+{
+	switch (bit) {
+		NAME(IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+		NAME(IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN);
+	}
+	return NULL;
+}
+
+const char *name_send_op_bit(int bit)
+{
+	switch (bit) {
+		NAME(IBV_QP_EX_WITH_RDMA_WRITE);
+		NAME(IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM);
+		NAME(IBV_QP_EX_WITH_SEND);
+		NAME(IBV_QP_EX_WITH_SEND_WITH_IMM);
+		NAME(IBV_QP_EX_WITH_RDMA_READ);
+		NAME(IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP);
+		NAME(IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD);
+		NAME(IBV_QP_EX_WITH_LOCAL_INV);
+		NAME(IBV_QP_EX_WITH_BIND_MW);
+		NAME(IBV_QP_EX_WITH_SEND_WITH_INV);
+		NAME(IBV_QP_EX_WITH_TSO);
+	}
+	return NULL;
+}
+
 const char *name_srq_bit(int bit)
 {
 	switch (bit) {
