@@ -186,7 +186,8 @@ int soft_cq_create(struct ibv_context *context, int cqe, void *cq_context,
 /* A QP the same way (qp.c); writes the caps back into `init`. */
 int soft_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init,
 		   bool no_self_mcast, struct soft_qp **made);
-/* Frees what a QP with ibv_wr_* has for them, if it has (wr.c). */
+/* Gives a QP its ibv_wr_*, 0 or ENOMEM; and takes them, if it has (wr.c). */
+int soft_wr_init(struct soft_qp *qp, uint64_t send_ops_flags);
 void soft_wr_fini(struct soft_qp *qp);
 
 /* An address as create_ah and modify_qp check it: 0 or EINVAL (ah.c). */

@@ -227,6 +227,21 @@ static int limited_child(void)
 		return 5;
 	if (registers(&world, pages, 2, 0))
 		return 6;
+	/* A re-registration that is refused gives nothing back... */
+	if (ibv_rereg_mr(held, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, pages,
+			 9 * PAGE, 0) != IBV_REREG_MR_ERR_CMD ||
+	    errno != ENOMEM)
+		return 9;
+	if (registers(&world, pages, 2 * PAGE, 0) != ENOMEM)
+		return 10;
+	/* ... and one that is done counts what is there now. */
+	if (ibv_rereg_mr(held, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, pages,
+			 3 * PAGE, 0))
+		return 11;
+	if (registers(&world, pages, 6 * PAGE, 0) != ENOMEM)
+		return 12;
+	if (registers(&world, pages, 5 * PAGE, 0))
+		return 13;
 	if (ibv_dereg_mr(held))
 		return 7;
 	if (memlock_errno(&world, 0, pages, 1) != EPERM)

@@ -117,6 +117,48 @@ static void limit_event(void **state)
 	pair_close(&p);
 }
 
+static struct ibv_srq *try_ex(struct pair *p, uint32_t mask,
+			      enum ibv_srq_type type)
+{
+	struct ibv_srq_init_attr_ex init = {
+		.attr = { .max_wr = 5, .max_sge = 1, .srq_limit = 2 },
+		.comp_mask = mask,
+		.srq_type = type,
+		.pd = p->b.pd,
+	};
+
+	errno = 0;
+	return ibv_create_srq_ex(p->context, &init);
+}
+
+static void the_extended_call(void **state)
+{
+	struct ibv_srq_attr attr;
+	struct ibv_srq *srq;
+	uint32_t number;
+	struct pair p;
+
+	(void)state;
+	open_srq(&p);
+	/* With the type named, the header calls ibv_create_srq(). */
+	srq = try_ex(&p, IBV_SRQ_INIT_ATTR_PD, IBV_SRQT_XRC);
+	assert_non_null(srq);
+	assert_int_equal(ibv_query_srq(srq, &attr), 0);
+	assert_int_equal(attr.max_wr, 7);
+	assert_int_equal(attr.srq_limit, 2);
+	assert_int_equal(ibv_get_srq_num(srq, &number), EOPNOTSUPP);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	assert_null(try_ex(&p, IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE,
+			   IBV_SRQT_XRC));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(try_ex(&p, IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD,
+			   IBV_SRQT_BASIC));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(try_ex(&p, IBV_SRQ_INIT_ATTR_TYPE, IBV_SRQT_BASIC));
+	assert_int_equal(errno, EINVAL);
+	pair_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +167,7 @@ int main(void)
 		cmocka_unit_test(full),
 		cmocka_unit_test(last_wqe_reached),
 		cmocka_unit_test(limit_event),
+		cmocka_unit_test(the_extended_call),
 	};
 
 	return cmocka_run_group_tests_name("soft srq", tests, NULL, NULL);
