@@ -221,6 +221,53 @@ def pause():
               (-signal.SIGABRT, True), "a crash says no bye")
 
 
+def pause_in_a_call():
+    session = peer.Peer(CASES, "waits")
+    session.stop()
+    session.go("until ibv_get_cq_event")
+    session.say("run")
+    # Nothing can be paused now: the call stops nobody until it is back.
+    session.say("pause")
+    tap.ok(not select.select([session.socket], [], [], 0.1)[0],
+           "pause: a call that blocks is not stopped")
+    session.child.send_signal(signal.SIGUSR1)
+    at = session.stop()
+    tap.ok(at["ev"] == "enter" and at["stop"], "pause: the next call is", at)
+    tap.equal(session.finish(), 0, "pause: and on to the end")
+    event = session.ret("ibv_get_cq_event")
+    tap.equal((event["ok"], event["out"]["cq"]), (True, "cq0"),
+              "pause: the call came back with its event")
+
+
+def until_never():
+    """A verb that is never called; one that the probe does not know."""
+    for verb in ("ibv_create_ah", "ibv_wr_send", "ibv_no_such_verb"):
+        session = peer.Peer(CASES, "polls")
+        session.stop()
+        tap.equal((session.go("until " + verb), session.finish()), (None, 0),
+                  f"until {verb}: runs to the end")
+        tap.equal((session.events[-1]["ev"], sum(
+            e["count"] for e in session.events if e["ev"] == "ret"
+            and e["call"] == "ibv_poll_cq")), ("bye", 2000),
+                  f"until {verb}: and reports all of it")
+
+
+def left_by_others():
+    for start in ("run", "stop"):
+        session = peer.Peer(CASES, "leftover", start=start)
+        status = session.finish()
+        count = {}
+        for e in session.events:
+            if e["ev"] == "ret" and e["call"] == "ibv_poll_cq":
+                cq = e["args"]["cq"]
+                count[cq] = count.get(cq, 0) + e["count"]
+        tap.equal((status, count.get("cq0"), count.get("cq1")),
+                  (0, 1000, 1000),
+                  f"{start}: what other threads counted is told at the end")
+        tap.ok(count.get("cq2", 0) > 0 and session.events[-1]["ev"] == "bye",
+               f"{start}: also of one that goes on polling", count)
+
+
 def alone(session):
     """No other thread stops while one is stopped: as far as 20 ms show."""
     if session.text or select.select([session.socket], [], [], 0.02)[0]:
@@ -341,6 +388,9 @@ refusals()
 until()
 long_lists()
 pause()
+pause_in_a_call()
+until_never()
+left_by_others()
 many_threads()
 children()
 silence()

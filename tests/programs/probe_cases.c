@@ -7,7 +7,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +180,87 @@ static int blocked(void)
 	return wrong != NULL;
 }
 
+/* Blocks in a call until SIGUSR1 comes: to be paused meanwhile. */
+static int waits(void)
+{
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
+	struct ibv_cq *cq = ibv_create_cq(context, 4, buffer, channel, 0);
+	struct ibv_qp *qp = make_qp(cq, 4);
+	pthread_t thread;
+	sigset_t usr1;
+	void *wrong;
+	int signal;
+
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
+	ibv_req_notify_cq(cq, 0);
+	pthread_create(&thread, NULL, get_event, channel);
+	sigwait(&usr1, &signal);
+	flush_receives(qp, 1);
+	pthread_join(thread, &wrong);
+	ibv_destroy_qp(qp);
+	ibv_destroy_cq(cq);
+	ibv_destroy_comp_channel(channel);
+	return wrong != NULL;
+}
+
+#define LEFT 1000
+
+static atomic_int polled;
+
+/* Polls so often, then waits outside of verbs for ever. */
+static void *poll_and_stay(void *arg)
+{
+	struct ibv_wc wc;
+
+	for (int i = 0; i < LEFT; i++)
+		if (ibv_poll_cq(arg, 1, &wc))
+			return NULL;
+	polled++;
+	for (;;)
+		pause();
+}
+
+/* As long as the program runs. */
+static void *poll_on(void *arg)
+{
+	struct ibv_wc wc;
+
+	while (!ibv_poll_cq(arg, 1, &wc))
+		;
+	return NULL;
+}
+
+/* In a call for ever. */
+static void *event_never(void *arg)
+{
+	struct ibv_cq *cq;
+	void *cq_context;
+
+	polled++;
+	ibv_get_cq_event(arg, &cq, &cq_context);
+	return NULL;
+}
+
+/* Ends while other threads have polled, do so still, or are in a call. */
+static int leftover(void)
+{
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
+	struct ibv_cq *cq[3];
+	pthread_t thread;
+
+	for (int i = 0; i < 3; i++)
+		cq[i] = ibv_create_cq(context, 4, NULL, NULL, 0);
+	pthread_create(&thread, NULL, poll_and_stay, cq[0]);
+	pthread_create(&thread, NULL, poll_and_stay, cq[1]);
+	pthread_create(&thread, NULL, poll_on, cq[2]);
+	pthread_create(&thread, NULL, event_never, channel);
+	while (polled < 3)
+		usleep(1000);
+	exit(0);
+}
+
 static void *churn(void *arg)
 {
 	for (int i = 0; i < 25; i++) {
@@ -280,6 +363,7 @@ static const struct {
 	{ "forks", forks },     { "marks", marks },
 	{ "null", null },       { "refusals", refusals },
 	{ "spawns", spawns },   { "crash", crash },
+	{ "waits", waits },     { "leftover", leftover },
 };
 
 int main(int argc, char **argv)
