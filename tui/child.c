@@ -8,10 +8,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -167,53 +167,67 @@ void child_environment_free(struct child_environment *environment)
 }
 
 /* Signals as a program expects them, whatever we catch, ignore or block. */
-static int plain_signals(posix_spawnattr_t *attr)
+static void plain_signals(void)
 {
-	sigset_t none, all;
-	int err;
+	struct sigaction plain = { .sa_handler = SIG_DFL };
+	sigset_t none;
 
+	for (int number = 1; number < NSIG; number++)
+		sigaction(number, &plain, NULL);
 	sigemptyset(&none);
-	sigfillset(&all);
-	err = posix_spawnattr_setsigmask(attr, &none);
-	if (!err)
-		err = posix_spawnattr_setsigdefault(attr, &all);
-	if (!err)
-		err = posix_spawnattr_setflags(
-			attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-				      POSIX_SPAWN_SETSID);
-	return err;
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/*
+ * The rest of the start, in the child; gives the errno of what failed. Who
+ * forked has one thread: PR_SET_PDEATHSIG looks at the end of that thread.
+ */
+static int become(char **argv, char **env, int output, pid_t parent)
+{
+	int null;
+
+	if (setsid() < 0)
+		return errno;
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM))
+		return errno;
+	if (getppid() != parent)
+		_exit(1);
+	plain_signals();
+	null = open("/dev/null", O_RDONLY);
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
+	    dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0)
+		return errno;
+	if (null > STDERR_FILENO)
+		close(null);
+	execvpe(argv[0], argv, env);
+	return errno;
 }
 
 int child_spawn(pid_t *pid, char **argv, char **env, int output)
 {
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	int err;
+	pid_t parent = getpid();
+	int ends[2], err = 0;
 
-	err = posix_spawnattr_init(&attr);
-	if (err)
-		return err;
-	err = posix_spawn_file_actions_init(&actions);
-	if (err)
-		goto destroy_attr;
-	err = plain_signals(&attr);
-	if (err)
-		goto destroy_actions;
-	err = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO,
-					       "/dev/null", O_RDONLY, 0);
-	if (!err)
-		err = posix_spawn_file_actions_adddup2(&actions, output,
-						       STDOUT_FILENO);
-	if (!err)
-		err = posix_spawn_file_actions_adddup2(&actions, output,
-						       STDERR_FILENO);
-	if (!err)
-		err = posix_spawnp(pid, argv[0], &actions, &attr, argv, env);
-
-destroy_actions:
-	posix_spawn_file_actions_destroy(&actions);
-destroy_attr:
-	posix_spawnattr_destroy(&attr);
+	/* Closed by exec, or else told what failed. */
+	if (pipe2(ends, O_CLOEXEC))
+		return errno;
+	*pid = fork();
+	if (*pid == 0) {
+		err = become(argv, env, output, parent);
+		while (write(ends[1], &err, sizeof(err)) < 0 && errno == EINTR)
+			;
+		_exit(127);
+	}
+	if (*pid < 0)
+		err = errno;
+	close(ends[1]);
+	if (!err) {
+		while (read(ends[0], &err, sizeof(err)) < 0 && errno == EINTR)
+			;
+		if (err)
+			waitpid(*pid, NULL, 0);
+	}
+	close(ends[0]);
 	return err;
 }
 

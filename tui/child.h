@@ -29,7 +29,8 @@ void child_environment_free(struct child_environment *environment);
  * Starts argv[0] (looked for in PATH) in a session of its own: no key that
  * is pressed here reaches it, and it cannot open our terminal. stdin is
  * /dev/null, stdout and stderr are `output`; descriptors not marked
- * close-on-exec are inherited. 0, or the errno of what failed.
+ * close-on-exec are inherited. It is sent SIGTERM when this process ends in a
+ * way that leaves no time for child_end(). 0, or the errno of what failed.
  */
 int child_spawn(pid_t *pid, char **argv, char **env, int output);
 

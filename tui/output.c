@@ -65,12 +65,15 @@ static void show_line(struct output *output)
 static void end_line(struct output *output)
 {
 	show_line(output);
-	output->open = false;
+	output->open = output->returned = false;
 	output->used = 0;
 }
 
 static void put(struct output *output, char byte)
 {
+	if (output->returned)
+		output->used = 0;
+	output->returned = false;
 	if (output->used == OUTPUT_WIDTH)
 		end_line(output);
 	output->text[output->used++] = byte;
@@ -102,7 +105,9 @@ void output_feed(struct output *output, const char *bytes, size_t length)
 			do
 				put(output, ' ');
 			while (output->used % 8);
-		else if (byte != '\r')
+		else if (byte == '\r')
+			output->returned = true;
+		else
 			put(output, byte < ' ' || byte == 127 ? '?' : byte);
 	}
 	if (output->used)

@@ -18,7 +18,8 @@ struct output {
 	unsigned long lost;  /* how many older ones were dropped */
 	char text[OUTPUT_WIDTH + 1]; /* the line that grows */
 	size_t used;
-	bool open; /* the newest line has no newline yet */
+	bool open;     /* the newest line has no newline yet */
+	bool returned; /* what comes next, but a newline, replaces it */
 };
 
 /* 0 or ENOMEM. */
@@ -27,7 +28,8 @@ void output_free(struct output *output);
 
 /*
  * Takes bytes as they come. Tabs become blanks, other control characters
- * '?'; carriage returns and colour sequences are left out.
+ * '?'; what follows a carriage return replaces the line, as the counters of
+ * programs want it; colour sequences are left out.
  */
 void output_feed(struct output *output, const char *bytes, size_t length);
 

@@ -200,18 +200,18 @@ static bool read_output(struct session *session)
 	bool any = false;
 
 	/* Never more lines than are kept: who dispatches sees them all. */
-	for (int i = 0; i < OUTPUT_READS && own->pipe >= 0 &&
+	for (int i = 0; i < OUTPUT_READS && own->output_fd >= 0 &&
 			output->lost + output->lines - before <
 				SESSION_LINES - OUTPUT_READ;
 	     i++) {
-		ssize_t got = read(own->pipe, bytes, sizeof(bytes));
+		ssize_t got = read(own->output_fd, bytes, sizeof(bytes));
 
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			break;
 		any = true;
 		if (got <= 0) {
-			close(own->pipe);
-			own->pipe = -1;
+			close(own->output_fd);
+			own->output_fd = -1;
 			break;
 		}
 		output_feed(output, bytes, (size_t)got);

@@ -35,8 +35,11 @@ struct session {
 	 * seconds, as of the last session_dispatch(); 0 in other states.
 	 */
 	unsigned int running_seconds;
-	/* The child's stdout and stderr, cut into lines, control characters
-	 * replaced; only the last SESSION_LINES are kept. */
+	/*
+	 * The child's stdout and stderr, which are a terminal of their own (its
+	 * stdin is none), cut into lines, control characters replaced; only the
+	 * last SESSION_LINES are kept.
+	 */
 	char **line;
 	size_t lines;
 	bool line_open;           /* the last one has no newline yet */

@@ -16,7 +16,7 @@
 struct session_private {
 	struct channel channel;
 	struct output output;
-	int pipe;       /* the child's stdout and stderr; -1: ended */
+	int output_fd;  /* the child's stdout and stderr; -1: ended */
 	int pidfd;      /* -1: not to be had, or done with */
 	int timer;      /* timerfd; -1: none */
 	bool hello;     /* the probe has spoken */

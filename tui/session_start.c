@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "tui/child.h"
@@ -33,7 +35,7 @@ static struct session *session_new(void)
 	session->private = own;
 	session->fd = -1;
 	session->state = SESSION_RUNNING;
-	own->channel.fd = own->pipe = -1;
+	own->channel.fd = own->output_fd = -1;
 	own->pidfd = own->timer = -1;
 	return session;
 }
@@ -48,8 +50,8 @@ void session_free(struct session *session)
 	if (session->pid > 0)
 		child_end(session->pid, own->pidfd);
 	channel_free(&own->channel);
-	if (own->pipe >= 0)
-		close(own->pipe);
+	if (own->output_fd >= 0)
+		close(own->output_fd);
 	if (own->pidfd >= 0)
 		close(own->pidfd);
 	if (own->timer >= 0)
@@ -102,13 +104,61 @@ static int start_child(struct session *session,
 }
 
 /*
- * Makes the socket and the pipe; our ends go into the session. The far ends
+ * A terminal for the program's output, so that it comes line by line, as in a
+ * terminal, and not when a buffer is full. Nothing on it is translated.
+ */
+static int open_terminal(int *near, int *far)
+{
+	struct winsize size = { .ws_row = 24, .ws_col = 80 };
+	struct termios termios;
+	char name[64];
+	int err;
+
+	*near = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (*near < 0)
+		return errno;
+	if (grantpt(*near) || unlockpt(*near) ||
+	    ptsname_r(*near, name, sizeof(name)))
+		goto fail;
+	*far = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (*far < 0)
+		goto fail;
+	if (tcgetattr(*far, &termios) == 0) {
+		cfmakeraw(&termios);
+		tcsetattr(*far, TCSANOW, &termios);
+	}
+	ioctl(*far, TIOCSWINSZ, &size);
+	return 0;
+
+fail:
+	err = errno;
+	close(*near);
+	return err;
+}
+
+/* A terminal; a pipe where there are none (a bare chroot). */
+static int open_output(int *near, int *far)
+{
+	int ends[2];
+
+	if (open_terminal(near, far)) {
+		if (pipe2(ends, O_CLOEXEC))
+			return errno;
+		*near = ends[0];
+		*far = ends[1];
+	}
+	fcntl(*near, F_SETFL, O_NONBLOCK);
+	return 0;
+}
+
+/*
+ * Makes the socket and the output; our ends go into the session. The far ends
  * are inherited, the socket's under its own number.
  */
 static int open_ends(struct session *session, int *channel, int *output)
 {
 	struct session_private *own = session->private;
-	int sockets[2], ends[2];
+	int sockets[2];
 	int err;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets))
@@ -117,13 +167,9 @@ static int open_ends(struct session *session, int *channel, int *output)
 	err = channel_init(&own->channel, sockets[0]);
 	if (err)
 		goto close_sockets;
-	if (pipe2(ends, O_CLOEXEC)) {
-		err = errno;
+	err = open_output(&own->output_fd, output);
+	if (err)
 		goto close_far;
-	}
-	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	own->pipe = ends[0];
-	*output = ends[1];
 	*channel = sockets[1];
 	return 0;
 
@@ -161,7 +207,7 @@ struct session *session_start(const struct session_options *options, char **why)
 		return NULL;
 	}
 	session_watch(session, own->channel.fd);
-	session_watch(session, own->pipe);
+	session_watch(session, own->output_fd);
 	own->pidfd = child_pidfd(session->pid);
 	if (own->pidfd >= 0)
 		session_watch(session, own->pidfd);

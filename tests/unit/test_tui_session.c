@@ -5,6 +5,7 @@
  */
 #include "tui/session.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -202,10 +204,35 @@ static int child_shows_environment(void)
 	return 0;
 }
 
+/* As plain programs do: no flush, and their output is theirs to buffer. */
+static int child_prints_before_a_stop(void)
+{
+	char command[100];
+
+	say_hello();
+	for (int percent = 0; percent <= 100; percent += 50)
+		printf("%d%%\r", percent);
+	printf("\nbefore\n");
+	say_enter(1, true);
+	hear(command, sizeof(command));
+	return 0;
+}
+
+static int child_stays(void)
+{
+	say_hello();
+	say_enter(1, true);
+	for (;;)
+		pause();
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
 } children[] = {
+	{ "stays", child_stays },
+	{ "prints", child_prints_before_a_stop },
 	{ "behaves", child_behaves },
 	{ "crashes", child_crashes },
 	{ "nonsense", child_talks_nonsense },
@@ -457,6 +484,53 @@ static void test_fork(void **state)
 	assert_int_equal(kill(-group, 0), -1);
 }
 
+static void test_output_is_there_with_the_stop(void **state)
+{
+	struct session *session;
+	int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+
+	(void)state;
+	if (terminal < 0)
+		skip(); /* a bare chroot: the session falls back to a pipe */
+	close(terminal);
+	session = start("prints");
+	wait_state(session, SESSION_STOPPED);
+	assert_int_equal(session->lines, 2);
+	assert_string_equal(session->line[0], "100%");
+	assert_string_equal(session->line[1], "before");
+	session_free(session);
+}
+
+/* A stepper that dies without a word takes its program along. */
+static void test_no_program_outlives_the_stepper(void **state)
+{
+	struct session *session;
+	int ends[2], status;
+	pid_t stepper, program = 0;
+
+	(void)state;
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	stepper = fork();
+	if (stepper == 0) {
+		session = start("stays");
+		wait_state(session, SESSION_STOPPED);
+		if (write(ends[1], &session->pid, sizeof(session->pid)) > 0)
+			raise(SIGKILL);
+		_exit(1);
+	}
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &program, sizeof(program)),
+			 sizeof(program));
+	assert_int_equal(waitpid(stepper, &status, 0), stepper);
+	assert_true(WIFSIGNALED(status));
+	/* Ours by now; its alarm would be the end of it otherwise. */
+	assert_int_equal(waitpid(program, &status, 0), program);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGTERM);
+	close(ends[0]);
+}
+
 static void test_output_is_safe(void **state)
 {
 	struct session *session = start("controls");
@@ -518,6 +592,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_hang),
 		cmocka_unit_test(test_closed_channel),
 		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_output_is_there_with_the_stop),
+		cmocka_unit_test(test_no_program_outlives_the_stepper),
 		cmocka_unit_test(test_output_is_safe),
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_cannot_start),
