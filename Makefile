@@ -60,9 +60,11 @@ unit_src  := $(wildcard tests/unit/test_*.c)
 units     := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(unit_src))
 benches   := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,\
 	$(wildcard tests/bench/*.c))
+conform   := $(BUILD)/tests/conformance/conformance
 
 .PHONY: all run check asan bench install uninstall clean format help setup \
-	soft probe lessons verbstep units kernel-lab kernel-check
+	soft probe lessons verbstep units kernel-lab kernel-check \
+	conformance devices
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/obj/%.o $(BUILD)/gen/%.c
 
@@ -72,7 +74,8 @@ lessons: $(lessons)
 soft: $(softlib)
 probe: $(probelib)
 verbstep: $(verbstep)
-units: $(units) $(programs)
+units: $(units) $(programs) $(conform)
+conformance: $(conform)
 
 setup:
 	@sh common/build/setup
@@ -93,6 +96,10 @@ kernel-lab:
 
 kernel-check: all $(BUILD)/tests/kernel/graph
 	@BUILD=$(abspath $(BUILD)) prove --timer -v -e '' tests/kernel/check
+
+# docs/devices.md, out of a run on soft0 here and on the drivers in guests.
+devices: $(softlib) $(conform)
+	@BUILD=$(abspath $(BUILD)) tests/conformance/compare --write
 
 bench: all $(benches)
 	@sh tests/bench/run $(BUILD)
@@ -173,6 +180,11 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(softlib)
 	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $< $(call rpath,../..) \
 		$(link_soft) -lutil
 
+$(conform): $(call room,tests/conformance) $(rules_o) $(softlib)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		$(call rpath,../..) $(link_soft)
+
 # lessons/ stands below the libraries, as in $(BUILD): one rpath serves both.
 libdir   = $(DESTDIR)$(prefix)/lib/verbstep
 sharedir = $(DESTDIR)$(prefix)/share/verbstep
@@ -207,6 +219,8 @@ help:
 	'bench      the benchmarks, each a ratio beside an alternative' \
 	'kernel-lab    guests with the real rxe and siw drivers, of packages' \
 	'kernel-check  every lesson in those guests' \
+	'conformance   the program that asks a device about each rule' \
+	'devices       docs/devices.md, of runs of it on soft0 and in guests' \
 	'install    into $$(DESTDIR)$$(prefix), default /usr/local' \
 	'uninstall  takes out what install put there' \
 	'clean      removes $(BUILD)' \

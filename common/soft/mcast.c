@@ -28,9 +28,14 @@ struct member {
 static struct member *members;   /* under soft_lock */
 static struct member *inherited; /* a parent's, for the memory checkers */
 
+/* RoCE v2 has groups of IPv4 too: ::ffff:224.0.0.0/100. */
 bool soft_is_mcast(const union ibv_gid *gid)
 {
-	return gid->raw[0] == 0xff;
+	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
+
+	return gid->raw[0] == 0xff ||
+	       (!memcmp(gid->raw, mapped, sizeof(mapped)) &&
+		gid->raw[12] >> 4 == 0xe);
 }
 
 static bool same(const union ibv_gid *a, const union ibv_gid *b)
