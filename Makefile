@@ -61,10 +61,11 @@ units     := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(unit_src))
 benches   := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,\
 	$(wildcard tests/bench/*.c))
 conform   := $(BUILD)/tests/conformance/conformance
+soak      := $(BUILD)/tests/soak/soak
 
 .PHONY: all run check asan bench install uninstall clean format help setup \
 	soft probe lessons verbstep units kernel-lab kernel-check \
-	conformance devices
+	conformance devices soak
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/obj/%.o $(BUILD)/gen/%.c
 
@@ -74,7 +75,7 @@ lessons: $(lessons)
 soft: $(softlib)
 probe: $(probelib)
 verbstep: $(verbstep)
-units: $(units) $(programs) $(conform)
+units: $(units) $(programs) $(conform) $(soak)
 conformance: $(conform)
 
 setup:
@@ -100,6 +101,10 @@ kernel-check: all $(BUILD)/tests/kernel/graph
 # docs/devices.md, out of a run on soft0 here and on the drivers in guests.
 devices: $(softlib) $(conform)
 	@BUILD=$(abspath $(BUILD)) tests/conformance/compare --write
+
+# Ten million messages between two processes: some minutes.
+soak: $(soak)
+	$(soak)
 
 bench: all $(benches)
 	@sh tests/bench/run $(BUILD)
@@ -180,6 +185,11 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(softlib)
 	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $< $(call rpath,../..) \
 		$(link_soft) -lutil
 
+$(soak): $(call room,tests/soak) $(softlib)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		$(call rpath,../..) $(link_soft)
+
 $(conform): $(call room,tests/conformance) $(rules_o) $(softlib)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) \
@@ -217,6 +227,7 @@ help:
 	'check      every test' \
 	'asan       every test under the address and undefined sanitizers' \
 	'bench      the benchmarks, each a ratio beside an alternative' \
+	'soak       10^7 messages between two processes, every byte checked' \
 	'kernel-lab    guests with the real rxe and siw drivers, of packages' \
 	'kernel-check  every lesson in those guests' \
 	'conformance   the program that asks a device about each rule' \
