@@ -22,6 +22,8 @@
 #include <unwind.h>
 
 #define BUCKETS 1024
+#define DEEP    64     /* functions within each other */
+#define WIDE    100000 /* entries beside each other */
 
 struct entry {
 	struct place place;
@@ -93,11 +95,12 @@ static Dwarf_Die *unit_of(Dwfl_Module *module, Dwarf_Addr pc, Dwarf_Addr *bias)
 {
 	Dwarf_Die *unit = dwfl_module_addrdie(module, pc, bias);
 
-	while (!unit && (unit = dwfl_module_nextcu(module, unit, bias)))
-		for (; unit; unit = dwfl_module_nextcu(module, unit, bias))
-			if (dwarf_haspc(unit, pc - *bias) == 1)
-				return unit;
-	return unit;
+	if (unit)
+		return unit;
+	while ((unit = dwfl_module_nextcu(module, unit, bias)))
+		if (dwarf_haspc(unit, pc - *bias) == 1)
+			return unit;
+	return NULL;
 }
 
 static const char *text_attribute(Dwarf_Die *die, unsigned int name)
@@ -137,8 +140,11 @@ static const char *written_in(const Dwarf_Die *function)
 {
 	Dwarf_Die at = *function, origin;
 	Dwarf_Attribute attribute;
+	int left = DEEP; /* what is damaged may lead in a circle */
 
 	while (!dwarf_hasattr(&at, DW_AT_decl_file)) {
+		if (!left--)
+			return NULL;
 		if (!dwarf_attr(&at, DW_AT_abstract_origin, &attribute) &&
 		    !dwarf_attr(&at, DW_AT_specification, &attribute))
 			return NULL;
@@ -156,8 +162,6 @@ static void climb(Dwarf_Die *inlined, struct found *found)
 	found->file = file_attribute(inlined, DW_AT_call_file);
 }
 
-#define DEEP 64
-
 /*
  * The functions, inlined or not, around an address, outermost first, as they
  * lie in the tree: dwarf_getscopes() would go over to where an inlined one
@@ -167,7 +171,7 @@ static int functions_at(Dwarf_Die *die, Dwarf_Addr pc, Dwarf_Die *chain,
 			int depth)
 {
 	Dwarf_Die child;
-	int found = depth, more;
+	int found = depth, more, left = WIDE;
 
 	if (depth == DEEP || dwarf_child(die, &child) != 0)
 		return depth;
@@ -185,7 +189,7 @@ static int functions_at(Dwarf_Die *die, Dwarf_Addr pc, Dwarf_Die *chain,
 			return functions_at(&child, pc, chain, depth);
 		}
 		more = dwarf_siblingof(&child, &child);
-	} while (found == depth && more == 0);
+	} while (found == depth && more == 0 && --left);
 	return found;
 }
 
@@ -255,6 +259,10 @@ static bool from_debug(Dwfl_Module *module, Dwarf_Addr pc, struct found *found)
 	found->file = dwarf_linesrc(line, NULL, NULL);
 	whole = whole_unit(unit);
 	climb_scopes(&whole, pc - bias, found);
+	/* An inline verb whose caller is not to be found: -gsplit-dwarf, and
+	 * its file is gone. */
+	if (is_header(found->file) && !found->header)
+		return false;
 	as_compiled(&whole, unit, found);
 	return found->file != NULL;
 }

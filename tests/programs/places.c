@@ -36,6 +36,48 @@ static void post(struct ibv_qp *qp, struct ibv_srq *srq)
 	printf("posts: %d\n", err);
 }
 
+static void build_wrs(struct ibv_qp_ex *ex)
+{
+	ibv_wr_start(ex);
+	ibv_wr_send(ex);
+	ibv_wr_abort(ex); /* @ibv_wr_abort build_wrs */
+	ibv_wr_start(ex);
+	ibv_wr_complete(ex); /* @ibv_wr_complete build_wrs */
+}
+
+/* One completion: that of a receive which is flushed. */
+static void extended(struct ibv_context *context, struct ibv_pd *pd)
+{
+	struct ibv_cq_init_attr_ex wanted = { .cqe = 4 };
+	struct ibv_qp_init_attr_ex init = { .qp_type = IBV_QPT_RC,
+					    .cap = { 4, 4, 1, 1, 0 } };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct ibv_recv_wr recv = { .wr_id = 1 }, *bad;
+	struct ibv_poll_cq_attr poll = { .comp_mask = 0 };
+	struct ibv_cq_ex *cq;
+	struct ibv_qp *qp;
+	int got;
+
+	cq = ibv_create_cq_ex(context, &wanted); /* @ibv_create_cq_ex extended */
+	init.send_cq = init.recv_cq = ibv_cq_ex_to_cq(cq);
+	init.pd = pd;
+	init.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	init.send_ops_flags = IBV_QP_EX_WITH_SEND;
+	qp = ibv_create_qp_ex(context, &init); /* @ibv_create_qp_ex extended */
+	build_wrs(ibv_qp_to_qp_ex(qp));
+	got = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS); /* @ibv_modify_qp extended */
+	got |= ibv_post_recv(qp, &recv, &bad); /* @ibv_post_recv extended */
+	attr.qp_state = IBV_QPS_ERR;
+	got |= ibv_modify_qp(qp, &attr, IBV_QP_STATE); /* @ibv_modify_qp extended */
+	while ((got = ibv_start_poll(cq, &poll))) /* @ibv_start_poll extended */
+		;
+	got = ibv_next_poll(cq); /* @ibv_next_poll extended */
+	ibv_end_poll(cq); /* @ibv_end_poll extended */
+	printf("extended: %d\n", got);
+	ibv_destroy_qp(qp); /* @ibv_destroy_qp extended */
+	ibv_destroy_cq(ibv_cq_ex_to_cq(cq)); /* @ibv_destroy_cq extended */
+}
+
 static void ask(struct ibv_context *context)
 {
 	struct ibv_device_attr_ex extended;
@@ -99,6 +141,7 @@ int main(int argc, char **argv)
 	ask(context);
 	pd = ibv_alloc_pd(context); /* @ibv_alloc_pd main */
 	use(context, pd, argc > 1 ? atoi(argv[1]) : IBV_ACCESS_LOCAL_WRITE);
+	extended(context, pd);
 	ibv_dealloc_pd(pd); /* @ibv_dealloc_pd main */
 	ibv_close_device(context); /* @ibv_close_device main */
 	return 0;
