@@ -41,8 +41,14 @@ void soft_requester_timeout(struct soft_engine_qp *eq)
 		soft_ring(eq);
 		return;
 	}
-	soft_peers_doubt(eq->qp->attr.dest_qp_num);
-	retry(eq);
+	/*
+	 * Hardware answers however busy or stopped its program is; a process
+	 * that does not get the processor is no reason to give it up.
+	 */
+	if (soft_peers_under_way(eq->qp->attr.dest_qp_num))
+		soft_timer_set(eq, soft_ack_delay(eq->qp->attr.timeout));
+	else
+		retry(eq);
 }
 
 /* The peer lives: retries count anew. */
@@ -139,6 +145,30 @@ static bool take_data(struct soft_engine_qp *eq, struct soft_packet *p,
 	return false;
 }
 
+/*
+ * Whether a response fits the READ or atomic from packet `done` of it on:
+ * so many packets and bytes as were asked for, and no more than went out.
+ */
+static bool fits(const struct soft_engine_qp *eq, const struct soft_wqe *wqe,
+		 const struct soft_packet *p, uint32_t done)
+{
+	bool atomic = soft_wqe_is_atomic(wqe);
+	uint32_t mtu = soft_path_mtu(eq->qp);
+	uint32_t length = atomic ? sizeof(uint64_t) : wqe->length;
+	uint32_t packets = soft_packets(length, mtu);
+	uint64_t offset = (uint64_t)done * mtu;
+
+	if (!soft_wqe_wants_response(wqe) ||
+	    atomic != (p->op == SOFT_OP_ATOMIC_ACK))
+		return false;
+	if (p->count > packets - done || offset > length ||
+	    (int32_t)p->count > soft_psn_diff(eq->next_psn, p->psn))
+		return false;
+	if (p->count == packets - done)
+		return p->length == length - offset;
+	return p->length == (uint64_t)p->count * mtu;
+}
+
 static void data_response(struct soft_engine_qp *eq, struct soft_packet *p)
 {
 	struct soft_wqe *wqe;
@@ -147,11 +177,12 @@ static void data_response(struct soft_engine_qp *eq, struct soft_packet *p)
 	if (!acked_before(eq, p->psn) || p->psn != eq->una_psn)
 		return;
 	wqe = soft_send_oldest(eq);
-	if (soft_wqe_is_atomic(wqe) != (p->op == SOFT_OP_ATOMIC_ACK) ||
-	    !soft_wqe_wants_response(wqe))
-		return;
 	done = (uint32_t)soft_psn_diff(p->psn, wqe->first_psn);
-	if (!take_data(eq, p, (uint64_t)done * p->mtu))
+	if (!fits(eq, wqe, p, done)) {
+		soft_send_fail(eq, IBV_WC_BAD_RESP_ERR);
+		return;
+	}
+	if (!take_data(eq, p, (uint64_t)done * soft_path_mtu(eq->qp)))
 		return;
 	/* Its last piece and its only READ response may be several runs. */
 	if (p->last && eq->reads)

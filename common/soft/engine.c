@@ -162,8 +162,9 @@ static void work(void)
 	struct soft_engine_qp *eq;
 
 	soft_copy_fresh();
-	soft_timers_run();
 	soft_peers_poll();
+	/* Only now: an answer that is here already is not overdue. */
+	soft_timers_run();
 	for (int i = 0; i < QPS_A_GO && (eq = next_active()); i++)
 		if (soft_qp_run(eq))
 			soft_ring(eq);

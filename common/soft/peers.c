@@ -335,12 +335,18 @@ void soft_peers_send_all(struct soft_packet *p)
 		soft_machine_each(send_one, p);
 }
 
-void soft_peers_doubt(uint32_t qpn)
+bool soft_peers_under_way(uint32_t qpn)
 {
 	struct peer *peer = peers.by_block[block_of(qpn)];
 
-	if (peer && !soft_neighbour_lives(&peer->neighbour, peer->block))
+	if (!peer)
+		return false;
+	if (!soft_neighbour_lives(&peer->neighbour, peer->block)) {
 		drop(peer);
+		return false;
+	}
+	return peer->out.mapped &&
+	       !soft_lane_empty(&peer->out.lane[SOFT_REQUESTS]);
 }
 
 /* --- taking ------------------------------------------------------------- */
@@ -423,7 +429,7 @@ static void again(uint32_t block)
 static void take_all(struct peer *peer, struct burst *left)
 {
 	bool more[SOFT_LANES] = { false, false };
-	bool sane;
+	bool sane, fed;
 
 	if (peer->stalled)
 		wait_more(-1);
@@ -438,8 +444,9 @@ static void take_all(struct peer *peer, struct burst *left)
 	}
 	if (more[SOFT_RESPONSES] || more[SOFT_REQUESTS])
 		again(peer->block);
-	if (soft_lane_fed(&peer->in.lane[SOFT_RESPONSES]) |
-	    soft_lane_fed(&peer->in.lane[SOFT_REQUESTS]))
+	fed = soft_lane_fed(&peer->in.lane[SOFT_RESPONSES]);
+	fed |= soft_lane_fed(&peer->in.lane[SOFT_REQUESTS]);
+	if (fed)
 		tell(peer, false);
 }
 

@@ -25,8 +25,11 @@ void soft_peers_send_all(struct soft_packet *packet);
  * doorbell of `eq` rings when it has changed.
  */
 bool soft_peers_room(struct soft_engine_qp *eq, struct soft_packet *p);
-/* Nobody answered at `qpn`: looks whether its process is still there. */
-void soft_peers_doubt(uint32_t qpn);
+/*
+ * Nobody answered at `qpn`: whether that is because its process lives, but
+ * did not come to take what it was sent.
+ */
+bool soft_peers_under_way(uint32_t qpn);
 void soft_peers_forget_qp(struct soft_engine_qp *eq);
 
 /* Whether soft_peers_poll() would find anything. Without soft_lock. */

@@ -180,6 +180,12 @@ bool soft_lane_room(struct soft_lane *lane, uint32_t cost)
 	return has_room(lane, cost);
 }
 
+bool soft_lane_empty(const struct soft_lane *lane)
+{
+	return __atomic_load_n(&lane->shared->head, __ATOMIC_ACQUIRE) ==
+	       lane->mine;
+}
+
 /* `length` bytes at an index, which may go round the end. */
 static int places_at(const struct soft_lane *lane, uint32_t index,
 		     uint32_t length, struct iovec place[2])

@@ -82,6 +82,8 @@ bool soft_lane_room(struct soft_lane *lane, uint32_t cost);
 /* Sender: where the next record's payload goes, at most two places. */
 int soft_lane_place(const struct soft_lane *lane, uint32_t length,
 		    struct iovec place[2]);
+/* Sender: whether all was taken. */
+bool soft_lane_empty(const struct soft_lane *lane);
 void soft_lane_put(struct soft_lane *lane, const struct soft_record *r,
 		   uint32_t length);
 

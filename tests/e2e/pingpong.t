@@ -1,0 +1,161 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Programs that nobody here wrote, unmodified, between two processes on soft0:
+# Debian's ibverbs-utils and perftest. A table of what ran stands at the end.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+BUILD=${BUILD:-build}
+soft=$(cd "$BUILD" && pwd)/libsoftverbs.so
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+number=0
+: > "$work/table"
+
+have() { command -v "$1" > /dev/null 2>&1; }
+
+# result STATUS WHAT: a line of TAP, with the output of both when it failed.
+result()
+{
+	number=$((number + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $number - $2"
+	else
+		echo "not ok $number - $2"
+		for file in client server; do
+			[ -f "$work/$file" ] && sed "s/^/# $file: /" \
+				"$work/$file" | tail -n 15
+		done
+	fi
+}
+
+skip()
+{
+	number=$((number + 1))
+	echo "ok $number # SKIP $1"
+}
+
+# A port of loopback that nobody uses now.
+free_port()
+{
+	python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])'
+}
+
+# Waits until the server listens, or has ended.
+wait_for_port() # port pid
+{
+	hex=$(printf ':%04X' "$1")
+	for _ in $(seq 200); do
+		grep -q "$hex 0*:0000 0A" /proc/net/tcp /proc/net/tcp6 \
+			2> /dev/null && return
+		kill -0 "$2" 2> /dev/null || return
+		python3 -c 'import select; select.select([], [], [], 0.02)'
+	done
+}
+
+# once PROGRAM ARGS: server and client, each with a limit. Their status.
+once()
+{
+	port=$(free_port)
+	LD_PRELOAD=$soft timeout 120 "$@" -p "$port" > "$work/server" 2>&1 &
+	server=$!
+	wait_for_port "$port" "$server"
+	LD_PRELOAD=$soft timeout 120 "$@" -p "$port" 127.0.0.1 \
+		> "$work/client" 2>&1
+	status=$?
+	wait "$server" || status=1
+	return $status
+}
+
+# both PROGRAM ARGS: passes if it says no error and has its line of results.
+both()
+{
+	have "$1" || { skip "$1 is not installed"; return; }
+	for _ in 1 2 3; do
+		once "$@" -d soft0
+		status=$?
+		# perftest measures the processor's clock and gives up when
+		# the machine is busy: that isn't about the device.
+		grep -q 'Correlation coefficient' "$work/client" \
+			"$work/server" || break
+	done
+	figure=$(awk '/^ *[0-9]/ { line = $0 } /usec\/iter/ { line = $0 }
+		END { gsub(/[ \t]+/, " ", line); print line }' "$work/client")
+	[ -n "$figure" ] || status=1
+	printf '%-40s %s\n' "$*" "$figure" >> "$work/table"
+	result "$status" "$*"
+}
+
+# What a program cannot do (older ones have no -N) it says with its usage.
+optional()
+{
+	have "$1" || { skip "$1 is not installed"; return; }
+	program=$1
+	for option; do :; done
+	if "$program" -h 2>&1 | grep -q -e "^ *$option[, ]"; then
+		both "$@" -g 0
+	else
+		skip "$program has no $option"
+	fi
+}
+
+alone() # what it prints, program and arguments
+{
+	want=$1
+	shift
+	have "$1" || { skip "$1 is not installed"; return; }
+	LD_PRELOAD=$soft timeout 20 "$@" > "$work/client" 2>&1 &&
+		grep -q "$want" "$work/client"
+	result $? "$*"
+}
+
+rm -f "$work/server"
+alone '^ *soft0' ibv_devices
+alone 'GID\[ *0\]' ibv_devinfo -v -d soft0
+
+# It runs until it is ended; that it has started it says.
+if have ibv_asyncwatch; then
+	LD_PRELOAD=$soft timeout -s INT 2 ibv_asyncwatch -d soft0 \
+		> "$work/client" 2>&1
+	[ $? -eq 124 ] && grep -q 'async event FD' "$work/client"
+	result $? 'ibv_asyncwatch starts'
+else
+	skip 'ibv_asyncwatch is not installed'
+fi
+
+for type in rc uc ud srq; do
+	both ibv_${type}_pingpong -g 0
+	both ibv_${type}_pingpong -g 0 -e
+	both ibv_${type}_pingpong -g 0 -c
+done
+optional ibv_rc_pingpong -N
+optional ibv_rc_pingpong -t
+optional ibv_srq_pingpong -N
+
+# -F: no words about the processor's clock.
+few='-F -n 50'
+for test in send write read atomic; do
+	for what in lat bw; do
+		for type in RC UC UD; do
+			case $test-$type in
+			read-U? | atomic-U? | write-UD) continue ;;
+			esac
+			both ib_${test}_$what -c $type $few
+		done
+	done
+done
+for test in send write read; do
+	for what in lat bw; do
+		both ib_${test}_$what -a -F -n 5
+	done
+	both ib_${test}_bw -q 16 -F -n 50
+done
+both ib_atomic_bw -q 16 -F -n 50
+both ib_send_bw -c UC -q 16 -F -n 50
+both ib_send_lat -c RC -e -F -n 50
+
+sed 's/^/# /' "$work/table"
+echo "1..$number"
