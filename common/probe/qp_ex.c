@@ -132,6 +132,14 @@ static void add_sge(struct qp_ex *qp, struct batch_wr *to, uint64_t addr,
 	};
 }
 
+/* A setter gives the WR its data: `count` pieces, in place of any before. */
+static void set_data(struct batch_wr *to, size_t count, bool inlined)
+{
+	to->wr.num_sge = count > INT32_MAX ? INT32_MAX : (int)count;
+	to->sges = 0;
+	to->inlined = inlined;
+}
+
 /* --- builders: the device's own, and noted
  * ------------------------------------ */
 
@@ -235,7 +243,7 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr,
 	struct batch_wr *to = qp ? last(qp) : NULL;
 
 	if (to) {
-		to->wr.num_sge = 1;
+		set_data(to, 1, false);
 		add_sge(qp, to, addr, length, lkey);
 	}
 	if (qp)
@@ -249,7 +257,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge,
 	struct batch_wr *to = qp ? last(qp) : NULL;
 
 	if (to) {
-		to->wr.num_sge = num_sge > INT32_MAX ? INT32_MAX : (int)num_sge;
+		set_data(to, num_sge, false);
 		for (size_t i = 0; i < num_sge && i < SGES_MAX; i++)
 			add_sge(qp, to, sg_list[i].addr, sg_list[i].length,
 				sg_list[i].lkey);
@@ -264,8 +272,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 	struct batch_wr *to = qp ? last(qp) : NULL;
 
 	if (to) {
-		to->inlined = true;
-		to->wr.num_sge = 1;
+		set_data(to, 1, true);
 		add_sge(qp, to, (uintptr_t)addr, length, 0);
 	}
 	if (qp)
@@ -279,8 +286,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 	struct batch_wr *to = qp ? last(qp) : NULL;
 
 	if (to) {
-		to->inlined = true;
-		to->wr.num_sge = num_buf > INT32_MAX ? INT32_MAX : (int)num_buf;
+		set_data(to, num_buf, true);
 		for (size_t i = 0; i < num_buf && i < SGES_MAX; i++)
 			add_sge(qp, to, (uintptr_t)buf_list[i].addr,
 				buf_list[i].length, 0);

@@ -142,6 +142,20 @@ static void every_case(void **state)
 	}
 }
 
+static void extended(void **state)
+{
+	static const char *const name[] = { "batch", "refused", "window",
+					    "again" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++) {
+		struct graph *graph = fold("extended", name[i]);
+
+		nothing_left(graph);
+		graph_free(graph);
+	}
+}
+
 static void places(void **state)
 {
 	struct graph *graph = fold("places", NULL);
@@ -156,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hello),
 		cmocka_unit_test(every_case),
+		cmocka_unit_test(extended),
 		cmocka_unit_test(places),
 	};
 	ssize_t length = readlink("/proc/self/exe", build, sizeof(build) - 1);
