@@ -179,16 +179,35 @@ int cells_width(const char *text)
 	return width;
 }
 
+/*
+ * An accent joins its letter. What else has no width (joiners, direction
+ * marks, variation selectors) could change the width of what is around it.
+ */
+static void put_over(struct cell *cell, wchar_t ch)
+{
+	bool accent =
+		(ch >= 0x300 && ch < 0x370) || (ch >= 0x483 && ch < 0x488) ||
+		(ch >= 0x591 && ch < 0x5c0) || (ch >= 0x64b && ch < 0x660) ||
+		ch == 0x3099 || ch == 0x309a;
+
+	if (cell && accent && !cell->over)
+		cell->over = ch;
+}
+
 int cells_text(struct cells *cells, const struct cells_area *area, int row,
 	       int column, unsigned int style, const char *text)
 {
 	int start = column, columns;
+	struct cell *last = NULL;
 	wchar_t ch;
 
 	while (*text) {
 		text = cells_next(text, &ch, &columns);
-		if (columns == 0)
+		if (columns == 0) {
+			put_over(last, ch);
 			continue;
+		}
+		last = NULL;
 		struct cell *cell = cell_at(cells, area, row, column);
 		struct cell *right =
 			cell_at(cells, area, row, column + columns - 1);
@@ -196,6 +215,7 @@ int cells_text(struct cells *cells, const struct cells_area *area, int row,
 			break;
 		if (cell && right) {
 			put(cells, cell, ch, style);
+			last = cell;
 			if (columns == 2)
 				put(cells, right, 0, style);
 		} else if (right) {
@@ -333,6 +353,8 @@ void cells_dump(const struct cells *cells, bool utf8, FILE *out)
 			else if (!utf8)
 				/* An ASCII mark took one of two columns. */
 				fputc(' ', out);
+			if (utf8 && cell[i].over)
+				put_utf8(cell[i].over, out);
 		}
 		fputc('\n', out);
 	}

@@ -31,7 +31,8 @@ enum cell_style {
 enum cell_line { LINE_UP = 1, LINE_DOWN = 2, LINE_LEFT = 4, LINE_RIGHT = 8 };
 
 struct cell {
-	wchar_t ch; /* 0: the right half of a wide character, or a line */
+	wchar_t ch;   /* 0: the right half of a wide character, or a line */
+	wchar_t over; /* an accent that stands over it; 0: none */
 	unsigned char line; /* directions; 0: none */
 	unsigned short style;
 };
@@ -54,7 +55,8 @@ void cells_clear(struct cells *cells);
  * Text (UTF-8; bytes that are not become '?', control characters too) at a
  * place of the area, cut at its edge, never half a wide character. Characters
  * that the locale (LC_CTYPE) cannot show become '?', or the ASCII that stands
- * for them; those of no width are left out. Returns the columns it took.
+ * for them. Of those of no width an accent joins the character before it, one
+ * at most; the others are left out. Returns the columns it took.
  */
 int cells_text(struct cells *cells, const struct cells_area *area, int row,
 	       int column, unsigned int style, const char *text);

@@ -19,7 +19,7 @@ const struct keys_help keys_help[] = {
 	{ "f", "run to the next call that fails" },
 	{ "b", "run to the next call of this verb" },
 	{ "p", "pause a program that runs" },
-	{ "r", "restart" },
+	{ "r > <", "restart; next and previous lesson" },
 	{ "[ ]", "back and forward in history" },
 	{ "{ }", "its beginning, and the present" },
 	{ "Tab Shift-Tab", "next and previous pane" },
@@ -27,12 +27,12 @@ const struct keys_help keys_help[] = {
 	{ "PgUp PgDn g G", "a page; first and last line" },
 	{ "/ n N", "search; next and previous hit" },
 	{ "Enter", "inspect the object; go to the call" },
-	{ "w a o", "words, all calls, output" },
+	{ "w a o z", "words, all calls, output; this pane alone" },
 	{ "v e", "graph or tree; show a type one by one" },
-	{ "Esc", "close, go back, then the menu" },
+	{ "P", "show the keys that are pressed" },
 	{ "Ctrl-L Ctrl-Z", "redraw; suspend" },
-	{ "? F1", "this help" },
-	{ "q", "quit" },
+	{ "Esc", "close, go back, then the menu" },
+	{ "? F1 q", "this help; quit" },
 };
 const int keys_help_count = sizeof(keys_help) / sizeof(keys_help[0]);
 
@@ -221,7 +221,7 @@ static void forward(struct model *model)
 static void show_lower(struct model *model, enum model_pane pane)
 {
 	model->lower = pane;
-	if (model->focus >= PANE_WORDS)
+	if (model->focus >= PANE_WORDS || model->zoom)
 		model->focus = pane;
 }
 
@@ -268,6 +268,10 @@ static enum keys_result escape(struct model *model)
 
 	for (int pane = 0; pane < PANES; pane++)
 		follows = follows && model->scroll[pane].follows;
+	if (model->zoom) {
+		model->zoom = false;
+		return KEYS_DRAW;
+	}
 	if (follows && !model->selected[0] && !model->search[0]) {
 		if (model->lessons)
 			return KEYS_MENU;
@@ -326,6 +330,9 @@ static bool press_show(struct model *model, int code)
 	case 'e':
 		expand(model);
 		return true;
+	case 'z':
+		model->zoom = !model->zoom;
+		return true;
 	case '/':
 		begin_search(model);
 		return true;
@@ -340,6 +347,35 @@ static bool press_show(struct model *model, int code)
 	default:
 		return keys_move(model, code);
 	}
+}
+
+static enum keys_result start(struct model *model, int row)
+{
+	if (row < 0 || row >= model->lessons) {
+		keys_say(model, "there is no such lesson");
+		return KEYS_DRAW;
+	}
+	model->menu = row;
+	if (model->lesson[row].path)
+		return KEYS_START;
+	keys_say(model, "lesson %s is not built: make lessons",
+		 model->lesson[row].name);
+	return KEYS_DRAW;
+}
+
+/* The lesson beside the one that runs. */
+static enum keys_result beside(struct model *model, int by)
+{
+	int row = model->current + by;
+
+	if (model->current < 0)
+		keys_say(model, "this program is no lesson; Esc is the menu");
+	else if (row < 0 || row >= model->lessons)
+		keys_say(model, "this is the %s lesson; Esc is the menu",
+			 row < 0 ? "first" : "last");
+	else
+		return start(model, row);
+	return KEYS_DRAW;
 }
 
 static enum keys_result press_step(struct model *model, int code)
@@ -372,26 +408,16 @@ static enum keys_result press_step(struct model *model, int code)
 	case '}':
 		seek(model, model->session->events);
 		break;
+	case '>':
+		return beside(model, 1);
+	case '<':
+		return beside(model, -1);
 	case KEYS_ESC:
 		return escape(model);
 	default:
 		if (!press_show(model, code))
 			unknown_key(model, code);
 	}
-	return KEYS_DRAW;
-}
-
-static enum keys_result start(struct model *model, int row)
-{
-	if (row < 0 || row >= model->lessons) {
-		keys_say(model, "there is no such lesson");
-		return KEYS_DRAW;
-	}
-	model->menu = row;
-	if (model->lesson[row].path)
-		return KEYS_START;
-	keys_say(model, "lesson %s is not built: make lessons",
-		 model->lesson[row].name);
 	return KEYS_DRAW;
 }
 
@@ -426,6 +452,8 @@ static enum keys_result press_menu(struct model *model, int code)
 	case 'G':
 		model->menu = last < 0 ? 0 : last;
 		break;
+	case 'x':
+		return KEYS_FORGET;
 	case KEYS_ESC:
 		keys_say(model, "this is the menu; q quits");
 		break;
@@ -444,6 +472,7 @@ enum keys_result keys_press(struct model *model, int code)
 	if (code == KEYS_CTRL_L)
 		return KEYS_REDRAW;
 	model->message[0] = '\0';
+	keys_note(model, code);
 	if (model->confirm_quit) {
 		model->confirm_quit = false;
 		return strchr("yYqQ", code) && code > 0 && code < 127
@@ -464,5 +493,11 @@ enum keys_result keys_press(struct model *model, int code)
 	}
 	if (code == 'q' || code == 'Q')
 		return quit(model);
+	if (code == 'P') {
+		model->presents = !model->presents;
+		keys_say(model, "the keys that are pressed are %s",
+			 model->presents ? "shown at the right" : "not shown");
+		return KEYS_DRAW;
+	}
 	return steps ? press_step(model, code) : press_menu(model, code);
 }

@@ -38,6 +38,7 @@ enum keys_result {
 	KEYS_DRAW,    /* nothing more */
 	KEYS_START,   /* start the lesson in row model->menu */
 	KEYS_RESTART, /* start what runs anew */
+	KEYS_FORGET,  /* the lesson in row model->menu is no longer done */
 	KEYS_MENU,    /* end what runs, show the menu */
 	KEYS_REDRAW,  /* send the whole screen anew */
 	KEYS_QUIT,

@@ -11,6 +11,9 @@
 void keys_say(struct model *model, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Keeps the names of the keys pressed last, for those who watch. */
+void keys_note(struct model *model, int code);
+
 /* Every pane shows the newest, or the current line, again. */
 void keys_follow(struct model *model);
 

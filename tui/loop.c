@@ -22,6 +22,7 @@
 
 #include "tui/cells.h"
 #include "tui/keys.h"
+#include "tui/progress.h"
 #include "tui/start.h"
 #include "tui/terminal.h"
 #include "tui/view.h"
@@ -96,6 +97,39 @@ static void settle(struct loop *loop)
 			 "no memory for the history");
 }
 
+/* Says in the message row what is wrong, and frees it. */
+static void complain(struct loop *loop, char *why)
+{
+	if (why)
+		snprintf(loop->model.message, sizeof(loop->model.message), "%s",
+			 why);
+	free(why);
+}
+
+static void set_done(struct loop *loop, int row, bool done)
+{
+	const struct menu *menu = loop->menu;
+
+	if (row < 0 || row >= menu->lessons || menu->lesson[row].done == done)
+		return;
+	menu->lesson[row].done = done;
+	complain(loop, progress_write(menu->lesson, menu->lessons));
+}
+
+/* A lesson is done when it has ended well and its last step was shown. */
+static void look_for_done(struct loop *loop)
+{
+	struct model *model = &loop->model;
+	int step, steps;
+
+	if (!model->session || model->session->state != SESSION_EXITED ||
+	    model->session->status || !model_present(model))
+		return;
+	model_step_count(model, &step, &steps);
+	if (steps && step == steps)
+		set_done(loop, loop->row, true);
+}
+
 static void start(struct loop *loop, int row)
 {
 	struct model *model = &loop->model;
@@ -162,6 +196,7 @@ static void draw(struct loop *loop)
 		return;
 	loop->model.height = rows;
 	loop->model.width = columns;
+	look_for_done(loop);
 	view_draw(loop->cells, &loop->model);
 	terminal_show(loop->cells);
 	loop->drawn = now_ms();
@@ -184,6 +219,9 @@ static bool act(struct loop *loop, enum keys_result result)
 		if (loop->row >= 0)
 			model->menu = loop->row;
 		model_attach(model, NULL, NULL, -1);
+		break;
+	case KEYS_FORGET:
+		set_done(loop, model->menu, false);
 		break;
 	case KEYS_REDRAW:
 		terminal_redraw();
@@ -307,6 +345,7 @@ int loop_run(const struct menu *menu, const struct options *options,
 			loop.model.menu = row;
 		if (row >= 0 || options->rest)
 			start(&loop, row);
+		complain(&loop, progress_read(menu->lesson, menu->lessons));
 		turn(&loop);
 		terminal_close();
 		status = loop.ended_by ? 128 + loop.ended_by : 0;

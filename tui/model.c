@@ -88,7 +88,7 @@ int model_attach(struct model *model, struct session *session,
 		model->scroll[pane].follows = true;
 	memset(model->expanded, 0, sizeof(model->expanded));
 	model->selected[0] = model->message[0] = '\0';
-	model->help = model->confirm_quit = false;
+	model->help = model->confirm_quit = model->zoom = false;
 	model->prompt = '\0';
 	own->known = own->folded = 0;
 	own->ended = own->bye = false;

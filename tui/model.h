@@ -31,6 +31,7 @@ struct model_lesson {
 	const char *name;   /* "05_qp" */
 	const char *title;  /* "The queue pair" */
 	char *path;         /* the program; NULL: not built */
+	bool done;          /* it was stepped to its end */
 };
 
 /* A source file as lines; files that cannot be read have 0 lines. */
@@ -89,6 +90,9 @@ struct model {
 	bool tree;         /* the graph as an indented tree */
 	bool expanded[RULES_OBJECTS]; /* types shown one by one */
 	bool help;
+	bool zoom;     /* the pane in focus takes all of the room */
+	bool presents; /* the keys pressed last are shown */
+	char pressed[48];
 	char message[160]; /* for the message row, until the next key */
 
 	/* A line being typed: '/' search; 0 when there is none. */

@@ -290,7 +290,8 @@ static void show_row(const struct cells *cells, int row, int columns,
 	int count = 0;
 
 	for (int i = 0; i < columns; i++) {
-		wchar_t text[2] = { cells_char(&cell[i], terminal.utf8), 0 };
+		wchar_t text[3] = { cells_char(&cell[i], terminal.utf8),
+				    terminal.utf8 ? cell[i].over : 0 };
 		short pair;
 		attr_t attrs = attributes(cell[i].style, &pair);
 		/* The right half: part of the character before, or blank. */

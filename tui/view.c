@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <wctype.h>
 
 #include "tui/view_parts.h"
 
@@ -166,7 +167,9 @@ void view_plan(struct view_plan *plan, const struct model *model, int rows,
 	plan->message = (struct cells_area){ rows - 2, 0, 1, columns };
 	plan->keys = (struct cells_area){ rows - 1, 0, 1, columns };
 	plan->tree = model->tree;
-	if (rows >= SIDE_ROWS && columns >= SIDE_COLUMNS) {
+	if (model->zoom && model->screen == SCREEN_STEP) {
+		place(plan, model->focus, 1, 0, rows - 4, columns);
+	} else if (rows >= SIDE_ROWS && columns >= SIDE_COLUMNS) {
 		plan->side = true;
 		plan_side(plan, model, rows, columns);
 	} else if (rows >= 24 && columns >= 80) {
@@ -207,6 +210,21 @@ const struct event *view_placed(const struct model *model)
 		if (model->session->event[i - 1]->file)
 			return model->session->event[i - 1];
 	return NULL;
+}
+
+bool view_is_over(const struct model *model)
+{
+	const struct graph *graph = model->graph;
+
+	if (!model->session || !model_present(model) ||
+	    model->session->state != SESSION_EXITED || model->selected[0] ||
+	    !graph->nodes)
+		return false;
+	for (uint32_t i = 0; i < graph->nodes; i++)
+		if (graph->node[i].state != GRAPH_DESTROYED &&
+		    graph->node[i].state != GRAPH_FAILED)
+			return false;
+	return true;
 }
 
 const char *view_base(const char *path)
@@ -254,6 +272,43 @@ void view_mark_search(struct cells *cells, const struct cells_area *area,
 		cells_style(cells, area, row, column + cells_width(before),
 			    cells_width(model->search), STYLE_UNDERLINE);
 		free(before);
+	}
+}
+
+/* The character at a place of the area, in lower case; 0: none, or a half. */
+static wint_t char_at(const struct cells *cells, const struct cells_area *area,
+		      int row, int column)
+{
+	row += area->row;
+	column += area->column;
+	if (row >= cells->rows || column >= cells->columns)
+		return 0;
+	return towlower(
+		(wint_t)cells->cell[(long)row * cells->columns + column].ch);
+}
+
+void view_mark_found(struct cells *cells, const struct cells_area *area,
+		     int row, int column, const struct model *model)
+{
+	int columns = cells_width(model->search);
+
+	for (; columns && column + columns <= area->columns; column++) {
+		const char *rest = model->search;
+		int at = column;
+
+		while (*rest) {
+			wchar_t want;
+			int width;
+
+			rest = cells_next(rest, &want, &width);
+			if (width && char_at(cells, area, row, at) !=
+					     towlower((wint_t)want))
+				break;
+			at += width;
+		}
+		if (at == column + columns)
+			cells_style(cells, area, row, column, columns,
+				    STYLE_UNDERLINE);
 	}
 }
 

@@ -104,6 +104,10 @@ static void add_state(struct rows *rows, const struct graph_node *node)
 		add(rows, "alive in it", 0, text, NULL);
 		return;
 	}
+	if (graph_unsure(rows->model->graph, node)) {
+		add(rows, "held by", 0, "? windows may", NULL);
+		return;
+	}
 	char *holders = graph_holders(rows->model->graph, node, 8);
 	if (node->dependents > 0)
 		add(rows, "held by", STYLE_BOLD, holders ? holders : "?", NULL);
@@ -131,7 +135,7 @@ static void add_destroy(struct rows *rows, const struct graph_node *node)
 {
 	char word[48];
 
-	if (node->state != GRAPH_LIVE)
+	if (node->state != GRAPH_LIVE || graph_unsure(rows->model->graph, node))
 		return;
 	int err = graph_destroy_answer(rows->model->graph, node);
 	destroy_word(node, word, sizeof(word));

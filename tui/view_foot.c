@@ -218,8 +218,16 @@ static void draw_idle(struct cells *cells, const struct cells_area *area,
 void view_message(struct cells *cells, const struct view_plan *plan,
 		  struct model *model)
 {
-	const struct cells_area *area = &plan->message;
+	struct cells_area room = plan->message, *area = &room;
 
+	if (model->presents) {
+		int width = cells_width(model->pressed) + 2;
+
+		cells_printf(cells, area, 0, area->columns - width,
+			     STYLE_BOLD | STYLE_REVERSE, " %s ",
+			     model->pressed);
+		room.columns -= width + 1;
+	}
 	if (model->prompt) {
 		int column = cells_printf(cells, area, 0, 0, STYLE_BOLD, "%c%s",
 					  model->prompt, model->input);
@@ -271,6 +279,10 @@ static const struct key_word *keys_now(const struct model *model)
 	static const struct key_word menu[] = { { "Up Down", "choose" },
 						{ "Enter", "open" },
 						{ NULL, NULL } };
+	static const struct key_word done[] = { { "Up Down", "choose" },
+						{ "Enter", "open" },
+						{ "x", "forget it" },
+						{ NULL, NULL } };
 	static const struct key_word past[] = {
 		{ "[", "back" },   { "]", "forward" }, { "}", "present" },
 		{ "Tab", "pane" }, { "/", "search" },  { NULL, NULL }
@@ -281,8 +293,9 @@ static const struct key_word *keys_now(const struct model *model)
 						   { "Esc", "menu" },
 						   { NULL, NULL } };
 	static const struct key_word ended[] = {
-		{ "r", "restart" }, { "[", "past" },   { "Esc", "menu" },
-		{ "Tab", "pane" },  { "/", "search" }, { NULL, NULL }
+		{ "r", "restart" }, { ">", "next lesson" }, { "Esc", "menu" },
+		{ "[", "past" },    { "Tab", "pane" },      { "/", "search" },
+		{ NULL, NULL }
 	};
 	static const struct key_word stopped[] = {
 		{ "Space", "call" }, { "m", "step" },   { "c", "run" },
@@ -295,7 +308,10 @@ static const struct key_word *keys_now(const struct model *model)
 	if (model->prompt)
 		return typed;
 	if (model->screen == SCREEN_MENU || !model->session)
-		return menu;
+		return model->menu >= 0 && model->menu < model->lessons &&
+				       model->lesson[model->menu].done
+			       ? done
+			       : menu;
 	if (!model_present(model))
 		return past;
 	return model->session->state == SESSION_RUNNING   ? running

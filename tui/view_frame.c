@@ -11,21 +11,26 @@
 
 #include "common/words/words.h"
 
-/* The device of the newest context, or "". */
+/*
+ * The device of the newest context, or "". Contexts come before what is made
+ * with them: where there is a live one it is not far from the beginning.
+ */
 static const char *device_name(const struct model *model)
 {
 	const struct graph *graph = model->graph;
-	static const char *const names[] = { "device", "name", "dev_name" };
+	uint32_t live = graph ? graph->live[RULES_CONTEXT] : 0;
+	const struct graph_node *context = NULL;
 
-	for (uint32_t n = graph ? graph->nodes : 0; n > 0; n--) {
-		const struct graph_node *node = &graph->node[n - 1];
-		if (node->type != RULES_CONTEXT)
+	for (uint32_t i = 0; graph && i < graph->nodes; i++) {
+		if (graph->node[i].type != RULES_CONTEXT)
 			continue;
-		for (int i = 0; i < node->attrs; i++)
-			for (int k = 0; k < 3; k++)
-				if (!strcmp(node->attr[i].name, names[k]))
-					return node->attr[i].value;
+		context = &graph->node[i];
+		if (context->state == GRAPH_LIVE && --live == 0)
+			break;
 	}
+	for (int i = 0; context && i < context->attrs; i++)
+		if (!strcmp(context->attr[i].name, "device"))
+			return context->attr[i].value;
 	return "";
 }
 
@@ -84,10 +89,16 @@ static char *pane_title(struct model *model, enum model_pane pane)
 
 	switch (pane) {
 	case PANE_SOURCE:
-		rc = asprintf(&title, "%s", event ? event->file : "source");
+		if (event && event->func)
+			rc = asprintf(&title, "%s: %s()", event->file,
+				      event->func);
+		else
+			rc = asprintf(&title, "%s",
+				      event ? event->file : "source");
 		break;
 	case PANE_GRAPH:
-		rc = asprintf(&title, "objects");
+		rc = asprintf(&title, "%s",
+			      view_is_over(model) ? "the end" : "objects");
 		break;
 	case PANE_ATTRS:
 		rc = node ? asprintf(&title, "%s %s", node->id,

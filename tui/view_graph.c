@@ -7,6 +7,7 @@
  */
 #include "tui/view_parts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,9 +185,10 @@ static void draw_tree(struct cells *cells, const struct view_plan *plan,
 {
 	int rows, selected = -1;
 	struct model_tree_row *tree = model_tree(model, &rows);
+	const struct graph_node *chosen = model_selected(model);
 
 	for (int i = 0; i < rows; i++)
-		if (&model->graph->node[tree[i].node] == model_selected(model))
+		if (&model->graph->node[tree[i].node] == chosen)
 			selected = i;
 	int top = graph_top(model, area->rows, rows, selected);
 	for (int row = 0; row < area->rows && top + row < rows; row++) {
@@ -212,6 +214,57 @@ static void draw_tree(struct cells *cells, const struct view_plan *plan,
 	free(tree);
 }
 
+/* "1 ctx  2 pd  3 mr": what the program made, by type. */
+static void made_text(const uint32_t made[RULES_OBJECTS], char *out,
+		      size_t size)
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (int type = 0; type < RULES_OBJECTS && used < size; type++)
+		if (made[type])
+			used += (size_t)snprintf(out + used, size - used,
+						 "%s%u %s", used ? "  " : "",
+						 made[type],
+						 rules_objects[type].prefix);
+}
+
+/*
+ * In place of the objects, of which none is left: what became of them, and
+ * where to go from here.
+ */
+static void draw_summary(struct cells *cells, const struct cells_area *area,
+			 const struct model *model)
+{
+	const struct graph *graph = model->graph;
+	uint32_t made[RULES_OBJECTS] = { 0 }, all = 0;
+	size_t refused = 0;
+	char text[128];
+	int row = area->rows > 7 ? (area->rows - 6) / 2 : 0;
+
+	for (uint32_t i = 0; i < graph->nodes; i++) {
+		bool real = graph->node[i].state == GRAPH_DESTROYED;
+
+		made[graph->node[i].type] += real;
+		all += real;
+	}
+	for (size_t i = 0; i < model->calls; i++)
+		refused += !model->session->event[model->call[i]]->ok;
+	cells_printf(cells, area, row, 0, STYLE_BOLD, "The end: %s",
+		     session_text(model->session));
+	made_text(made, text, sizeof(text));
+	row += area->rows > 5 ? 2 : 1;
+	cells_printf(cells, area, row++, 0, 0, "made       %-4u %s", all, text);
+	cells_printf(cells, area, row++, 0, STYLE_GOOD, "destroyed  %-4u%s",
+		     all, all ? " every one" : "");
+	cells_printf(cells, area, row++, 0, 0, "refused    %-4zu %s", refused,
+		     refused == 1 ? "call" : "calls");
+	if (model->current >= 0 && model->current + 1 < model->lessons)
+		cells_printf(cells, area, area->rows > 5 ? row + 1 : row, 0, 0,
+			     "> goes on with %s",
+			     model->lesson[model->current + 1].name);
+}
+
 void view_graph(struct cells *cells, const struct view_plan *plan,
 		struct model *model)
 {
@@ -220,7 +273,9 @@ void view_graph(struct cells *cells, const struct view_plan *plan,
 
 	pane.column += 1;
 	pane.columns -= 2;
-	if (!model->graph || model->graph->nodes == 0)
+	if (view_is_over(model))
+		draw_summary(cells, area, model);
+	else if (!model->graph || model->graph->nodes == 0)
 		cells_text(cells, area, area->rows / 2, 0, STYLE_DIM,
 			   "No object exists yet.");
 	else if (plan->tree)

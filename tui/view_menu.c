@@ -37,8 +37,12 @@ static void draw_lesson(struct cells *cells, const struct cells_area *area,
 	cells_text(cells, area, row, 1, STYLE_BOLD, here ? ">" : " ");
 	cells_printf(cells, area, row, 3, style | STYLE_BOLD, "%s",
 		     lesson->name);
-	cells_printf(cells, area, row, 18, style, "%s%s", lesson->title,
-		     lesson->path ? "" : "  (not built)");
+	int column = 18 + cells_printf(cells, area, row, 18, style, "%s%s",
+				       lesson->title,
+				       lesson->path ? "" : "  (not built)");
+	if (lesson->done)
+		cells_text(cells, area, row, column, STYLE_BOLD | STYLE_GOOD,
+			   "  done");
 	if (here)
 		cells_style(cells, area, row, 0, area->columns, STYLE_REVERSE);
 }

@@ -28,6 +28,9 @@ const struct event *view_last_call(const struct model *model);
 /* The newest event, up to the shown place, whose file is known, or NULL. */
 const struct event *view_placed(const struct model *model);
 
+/* The program has ended well, nothing is left alive, and that is shown. */
+bool view_is_over(const struct model *model);
+
 /* The heading of the shown step's section, else its id; NULL before one. */
 const char *view_heading(const struct model *model);
 
@@ -55,6 +58,10 @@ int view_scroll(struct model *model, enum model_pane pane, int rows, int length,
 void view_mark_search(struct cells *cells, const struct cells_area *area,
 		      int row, int column, const char *text,
 		      const struct model *model);
+
+/* The same in a row as it is drawn, from a column on, what was cut apart. */
+void view_mark_found(struct cells *cells, const struct cells_area *area,
+		     int row, int column, const struct model *model);
 
 /*
  * A pane's cursor shows when the pane has the focus and does not follow: a

@@ -78,7 +78,8 @@ void view_words(struct cells *cells, const struct view_plan *plan,
 }
 
 static void draw_call(struct cells *cells, const struct cells_area *area,
-		      int row, const struct event *call, bool shown, bool past)
+		      int row, const struct event *call, bool shown, bool past,
+		      const struct model *model)
 {
 	char place[128] = "";
 	unsigned int style = past       ? STYLE_DIM
@@ -100,6 +101,7 @@ static void draw_call(struct cells *cells, const struct cells_area *area,
 				      call->seq);
 	view_call_text(cells, &room, row, column,
 		       style | (shown ? STYLE_BOLD : 0), call);
+	view_mark_found(cells, &room, row, column, model);
 }
 
 void view_calls(struct cells *cells, const struct view_plan *plan,
@@ -126,7 +128,7 @@ void view_calls(struct cells *cells, const struct view_plan *plan,
 		const struct event *call =
 			model->session->event[model->call[top + row]];
 		draw_call(cells, area, row, call, top + row == shown,
-			  top + row > shown);
+			  top + row > shown, model);
 	}
 	view_cursor(cells, area, model, PANE_CALLS, top);
 }

@@ -180,6 +180,23 @@ static void the_c_locale_gets_marks(void **state)
 	setlocale(LC_CTYPE, "C.UTF-8");
 }
 
+/* An accent takes no column of its own; what hides in a text is left out. */
+static void accents_join_their_letters(void **state)
+{
+	struct cells *cells = grid(1, 4);
+	struct cells_area all = { 0, 0, 1, 4 };
+
+	(void)state;
+	cells_text(cells, &all, 0, 0, 0,
+		   "\xcc\x81"
+		   "e\xcc\x81\xe2\x80\x8bxyz");
+	expect(cells, true, "e\xcc\x81xyz\n");
+	expect(cells, false, "exyz\n");
+	cells_text(cells, &all, 0, 0, 0, "a");
+	expect(cells, true, "axyz\n");
+	cells_free(cells);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,6 +207,7 @@ int main(void)
 		cmocka_unit_test(lines_meet),
 		cmocka_unit_test(ascii_stands_for_what_it_can),
 		cmocka_unit_test(styles_add_up),
+		cmocka_unit_test(accents_join_their_letters),
 		cmocka_unit_test(the_c_locale_gets_marks),
 	};
 

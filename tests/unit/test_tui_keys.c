@@ -10,11 +10,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "common/trace/format.h"
 #include "model_feed.h"
+#include "tui/view.h"
 
 #define CTX "\"context\":\"ctx0\""
 #define PD0 "\"pd\":\"pd0\""
@@ -36,9 +39,9 @@ static const char *const run[] = {
 #define RUN ((int)(sizeof(run) / sizeof(run[0])))
 
 static const struct model_lesson lessons[] = {
-	{ "01", "01_a", "A", (char *)"/x/01_a" },
-	{ "02", "02_b", "B", NULL },
-	{ "03", "03_c", "C", (char *)"/x/03_c" },
+	{ "01", "01_a", "A", (char *)"/x/01_a", false },
+	{ "02", "02_b", "B", NULL, false },
+	{ "03", "03_c", "C", (char *)"/x/03_c", false },
 };
 
 static struct model_feed *ran(void)
@@ -458,9 +461,90 @@ static void test_commands(void **state)
 	model_free(&model);
 }
 
+/* The manual page has the table of the help, word for word. */
+static void test_manual_page(void **state)
+{
+	static char page[65536];
+	FILE *file = fopen("docs/verbstep.1", "r");
+
+	(void)state;
+	assert_non_null(file);
+	page[fread(page, 1, sizeof(page) - 1, file)] = '\0';
+	fclose(file);
+	for (int i = 0; i < keys_help_count; i++) {
+		char entry[160];
+
+		snprintf(entry, sizeof(entry), ".TP\n%s\n%s\n",
+			 keys_help[i].key, keys_help[i].does);
+		if (!strstr(page, entry))
+			fail_msg("docs/verbstep.1 lacks:\n%s", entry);
+	}
+}
+
+static void test_pressed_keys_are_kept(void **state)
+{
+	struct model model;
+
+	(void)state;
+	assert_int_equal(model_init(&model, lessons, 3, "en"), 0);
+	keys_press(&model, 'P');
+	assert_true(model.presents);
+	keys_press(&model, KEYS_DOWN);
+	keys_press(&model, 'k');
+	assert_string_equal(model.pressed, "P Down k");
+	for (int i = 0; i < 20; i++)
+		keys_press(&model, KEYS_PAGE_DOWN);
+	assert_string_equal(model.pressed, "PgDn PgDn PgDn PgDn PgDn");
+	keys_press(&model, 'P');
+	assert_false(model.presents);
+	assert_int_equal(keys_press(&model, 'x'), KEYS_FORGET);
+	model_free(&model);
+}
+
+static void test_lessons_beside(void **state)
+{
+	struct model_feed *f = model_feed_new(lessons, 3, 0);
+
+	(void)state;
+	model_feed(f, HELLO);
+	assert_int_equal(keys_press(&f->model, '<'), KEYS_DRAW);
+	assert_non_null(strstr(f->model.message, "first"));
+	/* The next one is not built. */
+	assert_int_equal(keys_press(&f->model, '>'), KEYS_DRAW);
+	assert_non_null(strstr(f->model.message, "not built"));
+	f->model.current = 1;
+	assert_int_equal(keys_press(&f->model, '>'), KEYS_START);
+	assert_int_equal(f->model.menu, 2);
+	f->model.current = -1;
+	assert_int_equal(keys_press(&f->model, '>'), KEYS_DRAW);
+	model_feed_free(f);
+}
+
+static void test_zoom(void **state)
+{
+	struct model_feed *f = model_feed_new(lessons, 3, 0);
+
+	(void)state;
+	model_feed(f, HELLO);
+	keys_press(&f->model, 'z');
+	assert_true(f->model.zoom);
+	/* What is asked for is what is seen alone. */
+	keys_press(&f->model, 'o');
+	assert_int_equal(f->model.focus, PANE_OUTPUT);
+	assert_int_equal(view_pane(&f->model, 24, 80, PANE_OUTPUT).rows, 19);
+	assert_int_equal(view_pane(&f->model, 24, 80, PANE_SOURCE).rows, 0);
+	assert_int_equal(keys_press(&f->model, KEYS_ESC), KEYS_DRAW);
+	assert_false(f->model.zoom);
+	model_feed_free(f);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_manual_page),
+		cmocka_unit_test(test_pressed_keys_are_kept),
+		cmocka_unit_test(test_lessons_beside),
+		cmocka_unit_test(test_zoom),
 		cmocka_unit_test(test_history),
 		cmocka_unit_test(test_runs_in_the_past),
 		cmocka_unit_test(test_enter_goes_to_call),

@@ -26,10 +26,11 @@
 #define COUNT(array) ((int)(sizeof(array) / sizeof(*(array))))
 
 static const struct model_lesson lessons[] = {
-	{ "01", "01_context", "The device context", (char *)"build/a" },
-	{ "02", "02_pd", "The protection domain", (char *)"build/b" },
-	{ "06", "06_sample", "The whole life", (char *)"build/c" },
-	{ "07", "07_wide", "\xe5\xae\xbd\xe5\xad\x97\xe7\xac\xa6", NULL },
+	{ "01", "01_context", "The device context", (char *)"build/a", false },
+	{ "02", "02_pd", "The protection domain", (char *)"build/b", false },
+	{ "06", "06_sample", "The whole life", (char *)"build/c", false },
+	{ "07", "07_wide", "\xe5\xae\xbd\xe5\xad\x97\xe7\xac\xa6", NULL,
+	  false },
 };
 
 /* --- a run, as the probe would tell it ------------------------------------ */
@@ -218,6 +219,12 @@ static void frame_of_the_menu(void **state)
 	f->model.menu = 2;
 	check(f, "menu-80x24", 80, 24, true);
 	check(f, "menu-40x8", 40, 8, false);
+	struct model_lesson finished[COUNT(lessons)];
+	memcpy(finished, lessons, sizeof(finished));
+	finished[1].done = true;
+	f->model.lesson = finished;
+	f->model.menu = 1;
+	check(f, "menu-done-80x24", 80, 24, true);
 	done(f);
 }
 
@@ -266,6 +273,79 @@ static void frame_of_the_past(void **state)
 	f->model.focus = f->model.lower = PANE_CALLS;
 	model_seek(&f->model, 10);
 	check(f, "past-80x24", 80, 24, true);
+	done(f);
+}
+
+/* All that was made is destroyed, and the program has ended. */
+static struct fixture *ended(void)
+{
+	static const char *const ending[] = {
+		CALL(13, "ibv_destroy_cq", "\"cq\":\"cq0\"", "0", "", 58),
+		CALL(14, "ibv_dereg_mr", "\"mr\":\"mr0\"", "0", "", 60),
+		CALL(15, "ibv_dealloc_pd", "\"pd\":\"pd0\"", "0", "", 62),
+		CALL(16, "ibv_close_device", "\"context\":\"ctx0\"", "0", "",
+		     64),
+		"{\"ev\":\"bye\"}",
+	};
+	struct fixture *f = stopped_at(GHOST_QP);
+
+	for (int i = 0; i < COUNT(ending); i++)
+		feed(f, ending[i]);
+	f->session.state = SESSION_EXITED;
+	f->session.stopped_at = NULL;
+	assert_int_equal(model_update(&f->model), 0);
+	return f;
+}
+
+static void frame_of_the_end(void **state)
+{
+	struct fixture *f = ended();
+
+	(void)state;
+	check(f, "end-80x24", 80, 24, true);
+	check(f, "end-40x8", 40, 8, true);
+	f->model.presents = true;
+	strcpy(f->model.pressed, "m Space c");
+	f->model.zoom = true;
+	f->model.focus = PANE_CALLS;
+	check(f, "zoom-80x24", 80, 24, true);
+	done(f);
+}
+
+/* What is left alive is shown, not summed up. */
+static void leaks_are_no_good_end(void **state)
+{
+	struct fixture *f = stopped_at(GHOST_QP);
+	char *text;
+
+	(void)state;
+	f->session.state = SESSION_EXITED;
+	f->session.stopped_at = NULL;
+	model_update(&f->model);
+	text = frame(&f->model, 80, 24, true);
+	assert_null(strstr(text, "The end"));
+	assert_non_null(strstr(text, "left alive"));
+	free(text);
+	done(f);
+}
+
+static void hits_are_underlined_in_calls(void **state)
+{
+	struct fixture *f = ended();
+	struct cells *cells = cells_new(24, 80);
+	int marked = 0;
+
+	(void)state;
+	f->model.focus = f->model.lower = PANE_CALLS;
+	f->model.zoom = true;
+	strcpy(f->model.search, "DeReg");
+	view_draw(cells, &f->model);
+	for (int i = 0; i < 24 * 80; i++)
+		if (cells->cell[i].style & STYLE_UNDERLINE)
+			assert_int_equal((wchar_t) "dereg"[marked++ % 5],
+					 cells -> cell[i].ch);
+	assert_int_equal(marked, 5);
+	cells_free(cells);
 	done(f);
 }
 
@@ -418,7 +498,9 @@ static void words_are_those_of_the_step(void **state)
 			section = &words_sections[i];
 	if (!section)
 		skip();
-	struct model_lesson lesson = { "01", section->lesson, "x", NULL };
+	struct model_lesson lesson = { .number = "01",
+				       .name = section->lesson,
+				       .title = "x" };
 	struct fixture *f = stopped_at(1);
 	snprintf(line, sizeof(line),
 		 "{\"ev\":\"mark\",\"seq\":1,\"tid\":7,\"stop\":true,"
@@ -506,6 +588,9 @@ int main(void)
 		cmocka_unit_test(frame_of_a_ghost),
 		cmocka_unit_test(frame_of_the_past),
 		cmocka_unit_test(frame_of_a_crash),
+		cmocka_unit_test(frame_of_the_end),
+		cmocka_unit_test(leaks_are_no_good_end),
+		cmocka_unit_test(hits_are_underlined_in_calls),
 		cmocka_unit_test(frames_of_questions),
 		cmocka_unit_test(styles_follow_the_marks),
 		cmocka_unit_test(attributes_say_who_holds),
