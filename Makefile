@@ -180,10 +180,14 @@ $(BUILD)/tests/kernel/graph: $(BUILD)/obj/tests/kernel/graph.o $(trace_o) \
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS_JSON)
 
-$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(softlib)
+# A benchmark of a room is linked with it, as that room's unit tests are.
+bench_history = $(unit_tui)
+
+$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(softlib) $$(bench_$$*)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $< $(call rpath,../..) \
-		$(link_soft) -lutil
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		$(call rpath,../..) $(link_soft) -lutil \
+		$(if $(bench_$*),$(LIBS_JSON) $(LIBS_MD) $(LIBS_CURSES))
 
 $(soak): $(call room,tests/soak) $(softlib)
 	@mkdir -p $(@D)
