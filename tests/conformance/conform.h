@@ -40,6 +40,16 @@ struct rule {
 		.spec = __VA_ARGS__                                       \
 	}
 
+/* Three rows of one fault: both completions and the states afterwards. */
+#define FAULT(fault, run, requester, responder, states, words, ...)       \
+	RULE(fault ".requester", run, requester, words ": the requester", \
+	     __VA_ARGS__, .look = LOOK_REQUESTER, .family = fault ".*"),  \
+		RULE(fault ".responder", run, responder,                  \
+		     words ": the responder", __VA_ARGS__,                \
+		     .look = LOOK_RESPONDER, .family = fault ".*"),       \
+		RULE(fault ".states", run, states, words ": the QPs",     \
+		     __VA_ARGS__, .look = LOOK_STATES, .family = fault ".*")
+
 /* The tables, a file each; every pointer lives as long as the program. */
 struct rules {
 	const struct rule *rules;
@@ -50,8 +60,9 @@ struct rules {
 		table, sizeof(table) / sizeof((table)[0]), \
 	}
 extern const struct rules destroy_rules, create_mr_rules, create_rules,
-	query_rules, modify_rules, post_rules, completion_rules, event_rules,
-	fault_rules, datagram_rules, window_rules;
+	create_qp_rules, query_rules, modify_rules, post_rules,
+	completion_rules, event_rules, fault_rules, silence_rules,
+	datagram_rules, window_rules;
 /* Made of common/rules when first asked for. */
 struct rules transition_rules(void);
 
@@ -99,7 +110,9 @@ struct ibv_mr *make_mr(struct ibv_pd *pd, void *memory, size_t length,
 struct ibv_cq *make_cq(struct world *w, int cqe,
 		       struct ibv_comp_channel *channel);
 struct ibv_comp_channel *make_channel(struct world *w);
-struct ibv_srq *make_srq(struct ibv_pd *pd, uint32_t max_wr, uint32_t limit);
+/* *given: how many WRs it was said to hold; NULL: never mind. */
+struct ibv_srq *make_srq(struct ibv_pd *pd, uint32_t max_wr, uint32_t limit,
+			 uint32_t *given);
 struct ibv_ah *make_ah(struct world *w, struct ibv_pd *pd);
 struct ibv_ah_attr ah_attr(const struct world *w);
 /* One CQ for both queues, eight WRs each, two SGEs, 64 bytes inline. */
@@ -115,6 +128,8 @@ int required_mask(enum ibv_qp_type type, enum ibv_qp_state from,
 /* From RESET along the table, and no further than `state`. */
 void bring(struct ibv_qp *qp, struct ibv_qp_attr attr, enum ibv_qp_state state);
 enum ibv_qp_state state_of(struct ibv_qp *qp);
+/* In SQD: until then the only way out is to ERR. */
+void wait_drained(struct ibv_qp *qp);
 
 /* --- two connected QPs (pair.c) ----------------------------------------- */
 
@@ -140,6 +155,8 @@ struct side {
 	struct ibv_comp_channel *channel;
 	struct ibv_mr *mr;
 	uint8_t *buffer; /* BUFFER bytes */
+	struct ibv_qp_cap given;
+	uint32_t srq_given;
 	struct ibv_ah *ah;
 	/* What post() and post_recv() post; see fill_send(), fill_recv(). */
 	struct ibv_sge sge, recv_sge;

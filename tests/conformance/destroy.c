@@ -41,7 +41,7 @@ static void pd_with_srq(const struct rule *rule)
 	struct world *w = open_world();
 
 	(void)rule;
-	make_srq(w->pd, 4, 0);
+	make_srq(w->pd, 4, 0, NULL);
 	answer_call(ibv_dealloc_pd(w->pd));
 }
 
@@ -121,7 +121,7 @@ static void srq_with_qp(const struct rule *rule)
 	struct ibv_qp_init_attr init = qp_init(IBV_QPT_RC, make_cq(w, 4, NULL));
 	struct ibv_qp *qp;
 
-	init.srq = make_srq(w->pd, 4, 0);
+	init.srq = make_srq(w->pd, 4, 0, NULL);
 	qp = make_qp(w->pd, &init);
 	if (rule->arg)
 		ibv_destroy_qp(qp);
@@ -348,7 +348,7 @@ static void bad_cq(const struct rule *rule)
 
 static void bad_srq(const struct rule *rule)
 {
-	struct ibv_srq *srq = make_srq(open_world()->pd, 4, 0);
+	struct ibv_srq *srq = make_srq(open_world()->pd, 4, 0, NULL);
 
 	(void)rule;
 	srq->handle = NO_HANDLE;
@@ -376,7 +376,7 @@ static void bad_ah(const struct rule *rule)
 	answer_call(ibv_destroy_ah(ah));
 }
 
-#define BUSY   "the kernel's core counts; hardware the same"
+#define BUSY   "the kernel's core counts, for every device"
 #define HANDLE "the handle is looked up in the process's table"
 
 static const struct rule rules[] = {
@@ -406,7 +406,7 @@ static const struct rule rules[] = {
 	     "A CQ of a QP's receive queue stays", BUSY, .arg = RECV_CQ),
 	RULE("destroy_cq.refused_then_polled", cq_usable, "0 completions",
 	     "A CQ that was not let go can be polled", BUSY,
-	     .siw = "its library frees the CQ before the kernel is asked"),
+	     .siw = "its library unmaps the CQ before the kernel is asked"),
 	RULE("destroy_cq.unacknowledged", cq_unacked, "waits, ok",
 	     "Destroying a CQ waits for ibv_ack_cq_events of each event got",
 	     "ibv_get_cq_event(3); libibverbs does it for every device"),
@@ -426,18 +426,17 @@ static const struct rule rules[] = {
 	     "A channel goes when its last CQ has gone", "libibverbs counts",
 	     .arg = 1),
 	RULE("destroy_qp.with_receives", qp_with_receives, "ok",
-	     "A QP with receives posted goes", "hardware the same"),
+	     "A QP with receives posted goes", "ibv_destroy_qp(3)"),
 	RULE("destroy_qp.receives_vanish", qp_with_receives, "nothing",
 	     "The receives of a QP that went do not complete",
-	     "IBTA 10.2.4.4: none need; hardware makes none",
-	     .siw = "destroying a QP flushes it first", .arg = 1),
+	     "IBTA 10.2.4: no completion is owed", .arg = 1),
 	RULE("destroy_qp.completions_stay", qp_completed, "IBV_WC_SUCCESS",
 	     "What had completed when the QP went is still polled",
-	     "IBTA leaves it open; several cards' libraries take them out"),
+	     "left open"),
 	RULE("destroy_ah.in_flight", ah_in_flight, "ok",
-	     "An AH that a posted send names goes", "hardware the same"),
+	     "An AH that a posted send names goes", "left open"),
 	RULE("dereg_mr.posted", mr_posted, "ok",
-	     "An MR that a posted receive names goes", "hardware the same"),
+	     "An MR that a posted receive names goes", "cards the same"),
 	RULE("close_device.empty", close_with, "ok",
 	     "Closing a device answers 0", "ibv_close_device(3)"),
 	RULE("close_device.with_objects", close_with, "ok",

@@ -262,7 +262,7 @@ static void comm_est(const struct rule *rule)
 }
 
 #define NOTIFY "ibv_req_notify_cq(3)"
-#define FLUSH  "IBTA 11.4.2.2: errors count as solicited"
+#define FLUSH  "IBTA 11.4.2: errors count as solicited"
 
 static const struct rule rules[] = {
 	RULE("req_notify_cq.armed", arm, "event",
@@ -298,34 +298,34 @@ static const struct rule rules[] = {
 	     .rxe = "6.12 does not count them"),
 
 	RULE("async.cq_overrun", cq_overrun, "CQ error",
-	     "A CQ that is overrun raises CQ_ERR", "IBTA 11.6.3.2",
+	     "A CQ that is overrun raises CQ_ERR", "IBTA 11.6.3",
 	     .arg = OVERRUN_EVENT),
 	RULE("async.cq_overrun.qp", cq_overrun, "ERR",
 	     "A CQ that is overrun is dead, and its QPs break",
-	     "IBTA 11.6.3.2; some cards only fall silent",
+	     "IBTA 11.6.3; cards: as many completions as fit, then silence",
 	     .rxe = "loses the completion and goes on", .arg = OVERRUN_QP),
 	RULE("async.srq_limit", srq_limit, "SRQ limit reached",
 	     "An SRQ that falls below its limit raises SRQ_LIMIT_REACHED",
-	     "IBTA 11.6.3.4", .arg = 2),
+	     "IBTA 11.6.3; cards the same", .arg = 2),
 	RULE("async.srq_limit.above", srq_limit, "nothing",
-	     "An SRQ that is not below its limit raises none", "IBTA 11.6.3.4",
-	     .arg = 1),
+	     "An SRQ that is not below its limit raises none",
+	     "IBTA 11.6.3; cards the same", .arg = 1),
 	RULE("async.srq_limit.clears", srq_limit_clears, "limit 0",
-	     "The event takes the limit back", "IBTA 11.2.3.3"),
+	     "The event takes the limit back", "ibv_modify_srq(3)"),
 	RULE("async.last_wqe", last_wqe, "last WQE reached",
 	     "A QP with an SRQ that breaks raises QP_LAST_WQE_REACHED",
-	     "IBTA 11.6.3.1", .rxe = "6.1 does not raise it"),
+	     "IBTA 11.6.3", .rxe = "6.1 does not raise it"),
 	RULE("async.access_error", responder_event,
 	     "local access violation work queue error",
 	     "A responder that refuses an rkey raises QP_ACCESS_ERR",
-	     "IBTA 11.6.3.2; cards do", .rxe = "never raises it"),
+	     "IBTA 11.6.3; cards do", .rxe = "never raises it"),
 	RULE("async.request_error", responder_event,
 	     "invalid request local work queue error",
 	     "A responder whose QP lacks the right raises QP_REQ_ERR",
-	     "IBTA 11.6.3.2; by card the one or the other",
+	     "IBTA 11.6.3; cards: QP_REQ_ERR or QP_ACCESS_ERR",
 	     .rxe = "never raises it", .arg = 1),
 	RULE("async.comm_est", comm_est, "nothing",
 	     "The first message that reaches a QP in RTR need not raise COMM_EST",
-	     "IBTA 11.6.3.1 has it raised; cards do"),
+	     "IBTA 11.6.3 has it"),
 };
 const struct rules event_rules = RULES(rules);

@@ -215,10 +215,11 @@ static int do_rule(const struct rule *rule)
 static int do_all(void)
 {
 	const struct rules tables[] = {
-		destroy_rules, create_mr_rules,  create_rules,
-		query_rules,   modify_rules,     transition_rules(),
-		post_rules,    completion_rules, event_rules,
-		fault_rules,   datagram_rules,   window_rules,
+		destroy_rules,      create_mr_rules, create_rules,
+		create_qp_rules,    query_rules,     modify_rules,
+		transition_rules(), post_rules,      completion_rules,
+		event_rules,        fault_rules,     silence_rules,
+		datagram_rules,     window_rules,
 	};
 	bool any = false;
 

@@ -50,8 +50,10 @@ static void make_side(struct world *w, struct side *s,
 	init.cap.max_send_wr = wish->max_wr;
 	init.cap.max_recv_wr = wish->max_wr;
 	if (wish->srq && responder)
-		init.srq = s->srq = make_srq(w->pd, wish->max_wr, 0);
+		init.srq = s->srq =
+			make_srq(w->pd, wish->max_wr, 0, &s->srq_given);
 	s->qp = make_qp(w->pd, &init);
+	s->given = init.cap;
 	if (wish->type == IBV_QPT_UD)
 		s->ah = make_ah(w, w->pd);
 }
@@ -70,13 +72,6 @@ static struct ibv_qp_attr attr_of(const struct world *w,
 	return attr;
 }
 
-static void connect_side(struct ibv_qp *qp, struct ibv_qp_attr attr,
-			 enum ibv_qp_state state)
-{
-	/* UC has no use for what it is not told about. */
-	bring(qp, attr, state);
-}
-
 struct pair *make_pair(struct world *w, const struct pair_wish *wish)
 {
 	struct pair *p = calloc(1, sizeof(*p));
@@ -90,12 +85,12 @@ struct pair *make_pair(struct world *w, const struct pair_wish *wish)
 	attr = attr_of(w, wish, p->a.qp);
 	attr.path_mtu = wish->mtu_b;
 	attr.max_dest_rd_atomic = wish->max_dest_rd_atomic;
-	connect_side(p->b.qp, attr, wish->b);
+	bring(p->b.qp, attr, wish->b);
 	attr = attr_of(w, wish, p->b.qp);
 	attr.path_mtu = wish->mtu_a;
 	attr.max_rd_atomic = wish->max_rd_atomic;
 	attr.sq_psn = (uint32_t)((int)attr.sq_psn + wish->psn_ahead) & 0xffffff;
-	connect_side(p->a.qp, attr, wish->a);
+	bring(p->a.qp, attr, wish->a);
 	return p;
 }
 

@@ -128,6 +128,6 @@ static const struct rule rules[] = {
 	     "Without blocking and without an event: -1 and EAGAIN",
 	     "ibv_get_async_event(3)"),
 	RULE("query_qp.new", new_qp_state, "RESET", "A new QP is in RESET",
-	     "IBTA 10.2.4.2"),
+	     "IBTA 10.3.1"),
 };
 const struct rules query_rules = RULES(rules);

@@ -146,8 +146,10 @@ static void go_extra(const struct rule *rule)
 
 /* --- the table ---------------------------------------------------------- */
 
-#define SPEC "IBTA 11.2.5.2; hardware the same"
-#define SIW  "siw asks no table: its QPs are connected by the connection manager"
+#define SPEC  "IBTA 11.2.5.2"
+/* ib_uverbs_modify_qp(), for every device. */
+#define UC_AV "the kernel's core adds PORT to AV, which UC's row does not list"
+#define SIW   "asks no table: QPs are connected by the connection manager"
 
 static struct rule *made;
 static size_t made_count;
@@ -226,6 +228,9 @@ static void add_groups(const struct rules_transition *row)
 				  "attribute, on RoCE all but ALT_PATH",
 				  of, a, b);
 		rule->family = text("modify_qp.%s.*.*.optional", of);
+		if (row->type == IBV_QPT_UC && row->from == IBV_QPS_SQD &&
+		    row->optional & IBV_QP_AV)
+			rule->rxe = UC_AV;
 	}
 	rule = add(go_extra, arg);
 	rule->name = text("modify_qp.%s.%s.%s.extra", of, a, b);

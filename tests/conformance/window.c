@@ -216,9 +216,10 @@ static void destroy_case(const struct rule *rule)
 #define OK         "IBV_WC_SUCCESS"
 #define BIND_ERR   "IBV_WC_MW_BIND_ERR"
 #define REM_ACCESS "IBV_WC_REM_ACCESS_ERR"
-#define SPEC       "IBTA 10.6.7; hardware the same"
+#define SPEC       "IBTA 10.6"
+#define STATUS     "6.12 loses the status, WR_FLUSH_ERR is left"
 #define MW_RANGE   "checks the range of the MR, not of the window"
-#define CLOSED     "IBTA 10.6.7: NAK remote access error"
+#define CLOSED     "IBTA 10.6: a NAK, remote access error"
 
 static const struct rule rules[] = {
 	RULE("alloc_mw.type_1", alloc, "ok", "A type 1 window", SPEC,
@@ -242,28 +243,28 @@ static const struct rule rules[] = {
 	     .arg = IBV_MW_TYPE_1, .arg2 = OTHER_MR_PD),
 	RULE("bind_mw.2_other_pd", bind_case, BIND_ERR,
 	     "Window and MR are of one PD", SPEC,
-	     .rxe = "does not compare the MR's PD", .arg = IBV_MW_TYPE_2,
-	     .arg2 = OTHER_MR_PD),
+	     .rxe = "6.1 does not compare the PD; " STATUS,
+	     .arg = IBV_MW_TYPE_2, .arg2 = OTHER_MR_PD),
 	RULE("bind_mw.no_right", bind_case, BIND_ERR,
-	     "The MR must have MW_BIND", SPEC, .arg = IBV_MW_TYPE_2,
-	     .arg2 = NO_MW_BIND),
+	     "The MR must have MW_BIND", SPEC, .rxe = STATUS,
+	     .arg = IBV_MW_TYPE_2, .arg2 = NO_MW_BIND),
 	RULE("bind_mw.no_local_write", bind_case, BIND_ERR,
 	     "To open writing the MR must have LOCAL_WRITE", SPEC,
-	     .arg = IBV_MW_TYPE_2, .arg2 = NO_LOCAL_WRITE),
+	     .rxe = STATUS, .arg = IBV_MW_TYPE_2, .arg2 = NO_LOCAL_WRITE),
 	RULE("bind_mw.too_long", bind_case, BIND_ERR,
-	     "A window lies inside its MR", SPEC, .arg = IBV_MW_TYPE_2,
-	     .arg2 = TOO_LONG),
+	     "A window lies inside its MR", SPEC, .rxe = STATUS,
+	     .arg = IBV_MW_TYPE_2, .arg2 = TOO_LONG),
 	RULE("bind_mw.1_unbinds", bind_case, OK,
 	     "A type 1 window is unbound by a bind of length 0", SPEC,
 	     .arg = IBV_MW_TYPE_1, .arg2 = NOTHING_BOUND),
 	RULE("bind_mw.2_of_length_0", bind_case, BIND_ERR,
-	     "A type 2 window has no bind of length 0", SPEC,
+	     "A type 2 window has no bind of length 0", SPEC, .rxe = STATUS,
 	     .arg = IBV_MW_TYPE_2, .arg2 = NOTHING_BOUND),
 	RULE("bind_mw.1_again", bind_case, OK,
 	     "A type 1 window can be bound anew", SPEC, .arg = IBV_MW_TYPE_1,
 	     .arg2 = TWICE),
 	RULE("bind_mw.2_again", bind_case, BIND_ERR,
-	     "A type 2 window must be invalidated before", SPEC,
+	     "A type 2 window must be invalidated before", SPEC, .rxe = STATUS,
 	     .arg = IBV_MW_TYPE_2, .arg2 = TWICE),
 	RULE("mw.1.within", access_case, OK, "A type 1 window opens its part",
 	     SPEC, .arg = IBV_MW_TYPE_1, .arg2 = WITHIN),
@@ -293,8 +294,8 @@ static const struct rule rules[] = {
 	     .arg = IBV_MW_TYPE_2, .arg2 = PEER_INVALIDATED),
 	RULE("dereg_mr.with_mw", destroy_case, "EINVAL",
 	     "An MR with a window on it stays",
-	     "IBTA 10.6.7.2.6 leaves it open: EBUSY, EINVAL or success by card",
-	     .arg = IBV_MW_TYPE_2, .arg2 = DEREG_BOUND),
+	     "left open; cards: EBUSY or success", .arg = IBV_MW_TYPE_2,
+	     .arg2 = DEREG_BOUND),
 	RULE("dereg_mr.after_mw", destroy_case, "ok",
 	     "An MR goes when its last window has gone", SPEC,
 	     .arg = IBV_MW_TYPE_2, .arg2 = DEREG_AFTER),

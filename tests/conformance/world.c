@@ -118,7 +118,8 @@ struct ibv_cq *make_cq(struct world *w, int cqe,
 	return cq;
 }
 
-struct ibv_srq *make_srq(struct ibv_pd *pd, uint32_t max_wr, uint32_t limit)
+struct ibv_srq *make_srq(struct ibv_pd *pd, uint32_t max_wr, uint32_t limit,
+			 uint32_t *given)
 {
 	struct ibv_srq_init_attr init = {
 		.attr = { .max_wr = max_wr, .max_sge = 2, .srq_limit = limit },
@@ -127,6 +128,8 @@ struct ibv_srq *make_srq(struct ibv_pd *pd, uint32_t max_wr, uint32_t limit)
 
 	if (!srq)
 		not_here("SRQ", errno);
+	if (given)
+		*given = init.attr.max_wr;
 	return srq;
 }
 
@@ -235,8 +238,7 @@ static void step_to(struct ibv_qp *qp, struct ibv_qp_attr attr,
 			 err);
 }
 
-/* Until then there is a way to ERR alone. */
-static void wait_drained(struct ibv_qp *qp)
+void wait_drained(struct ibv_qp *qp)
 {
 	uint64_t end = now_ms() + LIMIT_MS;
 	struct ibv_qp_init_attr init;
