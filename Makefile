@@ -18,7 +18,11 @@ CPPFLAGS_ALL := -I. -I$(BUILD)/gen -D_GNU_SOURCE -DVERSION='"$(VERSION)"'
 CFLAGS_ALL := -std=gnu11 $(WARN) -fPIC -fvisibility=hidden \
 	-fno-optimize-sibling-calls -pthread $(CFLAGS)
 
-ifdef SANITIZE
+ifdef TSAN
+# It doesn't understand fences, which are between processes here: gcc warns.
+CFLAGS_ALL += -fsanitize=thread $(if $(findstring clang,$(CC)),,-Wno-tsan)
+LDFLAGS += -fsanitize=thread
+else ifdef SANITIZE
 CFLAGS_ALL += -fsanitize=address,undefined -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer
 LDFLAGS += -fsanitize=address,undefined
@@ -65,7 +69,7 @@ soak      := $(BUILD)/tests/soak/soak
 
 .PHONY: all run check asan bench install uninstall clean format help setup \
 	soft probe lessons verbstep units kernel-lab kernel-check \
-	conformance devices soak
+	conformance devices soak tsan
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/obj/%.o $(BUILD)/gen/%.c
 
@@ -90,6 +94,11 @@ check: all units
 # The sanitizers need every object built anew: a build folder of their own.
 asan:
 	$(MAKE) BUILD=$(BUILD)/asan SANITIZE=1 check
+
+# soft0's tests under the thread sanitizer.
+tsan:
+	$(MAKE) BUILD=$(BUILD)/tsan TSAN=1 units
+	@sh tests/tsan $(BUILD)/tsan
 
 # The kernel's own drivers, in a guest.
 kernel-lab:
@@ -230,6 +239,7 @@ help:
 	'run        opens the tutorial; without a terminal, runs it as text' \
 	'check      every test' \
 	'asan       every test under the address and undefined sanitizers' \
+	'tsan       the tests of soft0 under the thread sanitizer' \
 	'bench      the benchmarks, each a ratio beside an alternative' \
 	'soak       10^7 messages between two processes, every byte checked' \
 	'kernel-lab    guests with the real rxe and siw drivers, of packages' \

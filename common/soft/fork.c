@@ -91,7 +91,6 @@ static void after_fork_child(void)
 	*place = inherited;
 	inherited = opened;
 	opened = NULL;
-	pthread_mutex_init(&soft_lock, NULL);
 	soft_objects_forget();
 	soft_keys_forget();
 	soft_pages_forget();
@@ -99,6 +98,7 @@ static void after_fork_child(void)
 	soft_mcast_forget();
 	soft_dms_forget();
 	soft_engine_after_fork();
+	pthread_mutex_unlock(&soft_lock);
 }
 
 static void watch(void)

@@ -258,7 +258,7 @@ void soft_objects_unlock(void)
 
 void soft_objects_forget(void)
 {
-	pthread_mutex_init(&lock, NULL);
 	soft_map_clear(&objects);
 	memset(counts, 0, sizeof(counts));
+	pthread_mutex_unlock(&lock);
 }

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include "tests/unit/soft_fixture.h"
+#include "tests/unit/tsan.h"
 
 static int threads(void)
 {
@@ -46,6 +47,7 @@ static void a_thread_from_the_first_qp_to_the_last_context(void **state)
 	struct pair p;
 
 	(void)state;
+	skip_under_tsan("it has a thread itself");
 	pair_init(&p, IBV_QPT_RC);
 	expect_threads(before);
 	pair_open(&p);
@@ -98,9 +100,11 @@ static int status_of(pid_t child)
 
 static void exit_with_work_under_way(void **state)
 {
-	pid_t child = fork();
+	pid_t child;
 
 	(void)state;
+	skip_under_tsan("a child starts a thread");
+	child = fork();
 	assert_int_not_equal(child, -1);
 	if (!child) {
 		struct pair p;
@@ -120,9 +124,11 @@ static void exit_with_work_under_way(void **state)
  */
 static void close_with_live_qps(void **state)
 {
-	pid_t child = fork();
+	pid_t child;
 
 	(void)state;
+	skip_under_tsan("a child starts a thread");
+	child = fork();
 	assert_int_not_equal(child, -1);
 	if (!child) {
 		struct pair p;
@@ -146,6 +152,7 @@ static void a_forked_child_starts_afresh(void **state)
 	pid_t child;
 
 	(void)state;
+	skip_under_tsan("a child starts a thread");
 	pair_init(&p, IBV_QPT_RC);
 	pair_open(&p);
 	for (int i = 0; i < 8; i++)
