@@ -38,7 +38,7 @@ static inline bool quiet_hit(const struct call *call, const struct verb *verb,
 			     const void *address, int64_t ret)
 {
 	struct thread *thread = call->thread;
-	const struct hot *hot = quiet_hot(thread, address, ret);
+	const struct hot *hot = quiet_hot(thread, address);
 	struct slot *slot = hot->slot;
 
 	if (!LIKELY(hot->address == address) || !LIKELY(slot->verb == verb) ||

@@ -434,13 +434,11 @@ void quiet_clock(struct thread *thread);
 bool quiet_known(struct thread *thread, const struct verb *verb,
 		 const struct place *place, const void *object);
 /* Which slot a call from this address is likely to count in. */
-static inline struct hot *quiet_hot(struct thread *thread, const void *address,
-				    int64_t answer)
+static inline struct hot *quiet_hot(struct thread *thread, const void *address)
 {
 	uintptr_t bits = (uintptr_t)address;
 
-	return &thread->hot[((bits >> 2) ^ (bits >> 5) ^ (uintptr_t)answer) %
-			    HOTS];
+	return &thread->hot[((bits >> 2) ^ (bits >> 5)) % HOTS];
 }
 /* An empty poll of a program that is stepped. */
 void quiet_poll(struct thread *thread, struct call *call);

@@ -277,7 +277,7 @@ void quiet_answer(struct call *call, struct from from, int64_t ret)
 		if (!call->place->header &&
 		    call->place->address == from.address &&
 		    !completes(call->verb, ret))
-			*quiet_hot(thread, from.address, ret) =
+			*quiet_hot(thread, from.address) =
 				(struct hot){ from.address, slot };
 		count(thread, slot);
 		return;
