@@ -80,7 +80,8 @@ int model_attach(struct model *model, struct session *session,
 	model->current = current;
 	model->screen = session ? SCREEN_STEP : SCREEN_MENU;
 	model->focus = PANE_SOURCE;
-	model->lower = PANE_WORDS;
+	/* Only lessons have words. */
+	model->lower = session && current < 0 ? PANE_CALLS : PANE_WORDS;
 	model->at = model->stops = model->calls = 0;
 	memset(model->scroll, 0, sizeof(model->scroll));
 	memset(model->length, 0, sizeof(model->length));

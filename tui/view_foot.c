@@ -303,6 +303,11 @@ static const struct key_word *keys_now(const struct model *model)
 		{ "/", "search" },   { NULL, NULL }
 	};
 
+	static const struct key_word other_ended[] = {
+		{ "r", "restart" }, { "Esc", "menu" }, { "[", "past" },
+		{ "Tab", "pane" },  { "/", "search" }, { NULL, NULL }
+	};
+
 	if (model->confirm_quit)
 		return asked;
 	if (model->prompt)
@@ -314,9 +319,12 @@ static const struct key_word *keys_now(const struct model *model)
 			       : menu;
 	if (!model_present(model))
 		return past;
+	bool beside =
+		model->current >= 0 && model->current + 1 < model->lessons;
 	return model->session->state == SESSION_RUNNING   ? running
 	       : model->session->state == SESSION_STOPPED ? stopped
-							  : ended;
+	       : beside                                   ? ended
+							  : other_ended;
 }
 
 void view_keys(struct cells *cells, const struct view_plan *plan,

@@ -37,12 +37,12 @@ static const struct words_section *section_of(const struct model *model,
 	const char *id = model_step_id(model);
 	const struct words_section *section = NULL;
 
-	if (!id)
+	if (model->current < 0)
+		*why = "This program is no lesson: there are no words for it. "
+		       "a shows its calls.";
+	else if (!id)
 		*why = "No step yet. Space takes the program to its first "
 		       "call, c to its end.";
-	else if (model->current < 0)
-		*why = "This program is no lesson: there are no words for it. "
-		       "Its calls are shown with Tab.";
 	else
 		*why = "The chapter has no words for this step.";
 	if (id && model->current >= 0 && model->current < model->lessons)

@@ -38,6 +38,19 @@ whole_lesson 'LC_ALL=C' LC_ALL=C
 whole_lesson NO_COLOR NO_COLOR=1
 TERM_HAS_ONE_SCREEN=1 whole_lesson vt100 TERM=vt100
 
+# The end, the next lesson, and what is remembered of it.
+term_start 80 24 "$BUILD/verbstep 01"
+wait_for 'step 1/' && keys c && wait_for 'The end: exited 0' &&
+	grep -q 'goes on with 02_pd' "$dir/screen" && keys '>' &&
+	wait_for '^ 02_pd .*stopped'
+result $? "an end is summed up, and > goes on"
+keys Escape && wait_for '01_context .*  done' && keys q && left 0 &&
+	term_start 80 24 "$BUILD/verbstep" && wait_for '> 01_context .*  done'
+result $? "the menu knows what is done, another day too"
+keys x && wait_for '> 01_context .*opening it *$' && keys q && left 0 &&
+	! grep -q 01_context "$dir/.local/state/verbstep/progress"
+result $? "x forgets it"
+
 # Only ASCII where the locale has no more.
 term_start 80 24 "$BUILD/verbstep 05" LC_ALL=C
 wait_for 'step 1/' && ! LC_ALL=C grep -q '[^ -~]' "$dir/screen"

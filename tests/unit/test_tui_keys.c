@@ -515,8 +515,15 @@ static void test_lessons_beside(void **state)
 	f->model.current = 1;
 	assert_int_equal(keys_press(&f->model, '>'), KEYS_START);
 	assert_int_equal(f->model.menu, 2);
-	f->model.current = -1;
+	assert_int_equal(f->model.lower, PANE_WORDS);
+	model_feed_free(f);
+
+	/* No lesson: none beside it, and no words to be shown. */
+	f = model_feed_new(lessons, 3, -1);
+	model_feed(f, HELLO);
 	assert_int_equal(keys_press(&f->model, '>'), KEYS_DRAW);
+	assert_non_null(strstr(f->model.message, "no lesson"));
+	assert_int_equal(f->model.lower, PANE_CALLS);
 	model_feed_free(f);
 }
 
