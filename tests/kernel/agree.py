@@ -55,6 +55,14 @@ class Graph:
         return json.loads(self.process.stdout.readline())
 
 
+def unknown_left_out(ours, theirs):
+    """A state that no call has told the graph, "?", is not compared."""
+    unknown = {number for number, state in ours["qp"] if state == "?"}
+    return [dict(view, qp=[[number, "?" if number in unknown else state]
+                           for number, state in view["qp"]])
+            for view in (ours, theirs)]
+
+
 def comparable(view, states):
     qps = sorted(view["qp"])
     return dict(view, qp=qps if states else [number for number, _ in qps])
@@ -71,8 +79,8 @@ def main():
     while stop is not None:
         graph.fold(peer.lines[folded:])
         folded = len(peer.lines)
-        ours = comparable(graph.holds(), states)
-        theirs = comparable(kernel.holds(peer.child.pid), states)
+        views = unknown_left_out(graph.holds(), kernel.holds(peer.child.pid))
+        ours, theirs = (comparable(view, states) for view in views)
         steps += 1
         objects = max(objects, sum(ours[what] for what in ("pd", "cq", "mr"))
                       + len(ours["qp"]))
