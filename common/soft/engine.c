@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <time.h>
 
 #include "common/soft/machine.h"
 #include "common/soft/peers.h"
@@ -230,15 +231,17 @@ void soft_posted(struct soft_engine_qp *eq)
 
 void soft_polled_nothing(void)
 {
+	bool waits;
 	int cancel;
 
 	empty_polls++;
 	if (empty_polls >= BUSY_POLL)
 		__atomic_fetch_add(&engine.polls, 1, __ATOMIC_RELAXED);
-	if ((work_waits() || timer_waits()) && try_enter(&cancel)) {
+	waits = work_waits() || timer_waits();
+	if (waits && try_enter(&cancel)) {
 		work();
 		leave(cancel);
-	} else if (empty_polls % YIELD == 0) {
+	} else if (waits || empty_polls % YIELD == 0) {
 		sched_yield();
 	}
 }
@@ -346,6 +349,7 @@ int soft_engine_start(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err)
 		soft_copy_stop();
+	soft_machine_serve(!err);
 	engine.started = !err;
 	return err;
 }
@@ -357,6 +361,7 @@ void soft_engine_started(void)
 
 static void end(void)
 {
+	soft_machine_serve(false);
 	__atomic_store_n(&engine.stop, true, __ATOMIC_SEQ_CST);
 	wake();
 	end_nap();
@@ -378,14 +383,32 @@ void soft_engine_rest(void)
 	pthread_mutex_unlock(&engine.start_lock);
 }
 
+/*
+ * exit() may have been called by a signal's handler, above a poll that holds
+ * soft_lock: then all is left to the kernel, as when a process is killed.
+ */
+static bool lock_in_time(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	return !pthread_mutex_timedlock(&soft_lock, &until);
+}
+
 /* A program that exits with QPs alive: nothing runs on in its memory. */
 __attribute__((destructor)) static void end_at_exit(void)
 {
+	if (!lock_in_time())
+		return;
+	pthread_mutex_unlock(&soft_lock);
 	pthread_mutex_lock(&engine.start_lock);
 	if (engine.started)
 		end();
 	pthread_mutex_unlock(&engine.start_lock);
+	soft_enter();
 	soft_machine_end();
+	soft_leave();
 }
 
 void soft_engine_after_fork(void)

@@ -44,6 +44,7 @@ static struct {
 	char path[256];
 	struct claim *claims;
 	unsigned int count;
+	struct soft_home *home; /* of the first claim; atomic */
 } machine = {
 	.join_lock = PTHREAD_MUTEX_INITIALIZER,
 	.directory = -1,
@@ -85,8 +86,9 @@ static int open_directory(void)
 	if (wish && *wish)
 		snprintf(machine.path, sizeof(machine.path), "%s", wish);
 	else
-		snprintf(machine.path, sizeof(machine.path),
-			 "/dev/shm/softverbs-%u", (unsigned int)geteuid());
+		snprintf(machine.path, sizeof(machine.path), "%s/softverbs-%u",
+			 access("/dev/shm", F_OK) ? "/tmp" : "/dev/shm",
+			 (unsigned int)geteuid());
 	if (mkdir(machine.path, 0700) && errno != EEXIST)
 		return complain("cannot make the directory", errno);
 	fd = open(machine.path,
@@ -265,8 +267,11 @@ static int settle(void)
 		return err;
 	clear_dead();
 	err = claim_one();
-	if (!err)
+	if (!err) {
+		__atomic_store_n(&machine.home, machine.claims[0].home,
+				 __ATOMIC_RELEASE);
 		return 0;
+	}
 	if (err == EAGAIN)
 		soft_diagnose("too many processes have soft0 open: no block "
 			      "of QP numbers is free in %s",
@@ -278,19 +283,24 @@ static int settle(void)
 	return err;
 }
 
+static void take_name(const struct claim *claim)
+{
+	char name[8];
+
+	name_of(claim->block, name);
+	__atomic_store_n(&claim->home->left, 1, __ATOMIC_RELEASE);
+	unlinkat(machine.directory, name, 0);
+}
+
 /* Under soft_lock. */
 static void depart(bool unlink_too)
 {
+	__atomic_store_n(&machine.home, NULL, __ATOMIC_RELEASE);
 	for (unsigned int i = 0; i < machine.count; i++) {
 		struct claim *claim = &machine.claims[i];
-		char name[8];
 
-		name_of(claim->block, name);
-		if (unlink_too) {
-			__atomic_store_n(&claim->home->left, 1,
-					 __ATOMIC_RELEASE);
-			unlinkat(machine.directory, name, 0);
-		}
+		if (unlink_too)
+			take_name(claim);
 		munmap(claim->home, HOME_BYTES);
 		close(claim->fd);
 	}
@@ -332,10 +342,9 @@ void soft_machine_leave(void)
 
 void soft_machine_end(void)
 {
-	if (!machine.count)
-		return;
-	soft_peers_forget();
-	depart(true);
+	soft_peers_unlink();
+	for (unsigned int i = 0; i < machine.count; i++)
+		take_name(&machine.claims[i]);
 }
 
 void soft_machine_forget(void)
@@ -347,7 +356,15 @@ void soft_machine_forget(void)
 
 struct soft_home *soft_machine_home(void)
 {
-	return machine.count ? machine.claims[0].home : NULL;
+	return __atomic_load_n(&machine.home, __ATOMIC_ACQUIRE);
+}
+
+void soft_machine_serve(bool serving)
+{
+	struct soft_home *home = soft_machine_home();
+
+	if (home)
+		__atomic_store_n(&home->serving, serving, __ATOMIC_RELEASE);
 }
 
 uint32_t soft_machine_block(unsigned int index)

@@ -28,7 +28,8 @@
 struct soft_home {
 	uint32_t magic, version;
 	uint32_t block, main_block; /* the process's first */
-	uint32_t left; /* it has closed the device, or ended in order */
+	uint32_t left;    /* it has closed the device, or ended in order */
+	uint32_t serving; /* its engine's thread is there: it takes packets */
 	/* 1: the engine's thread sleeps on this futex; waking sets 0. */
 	_Alignas(64) uint32_t asleep;
 	/* Bit b / 64 of summary, then bit b of news: block b has news. */
@@ -45,13 +46,18 @@ struct soft_home {
 int soft_machine_join(void);
 /* When none is left that wants them, nothing remains of this process. */
 void soft_machine_leave(void);
-/* At exit: leaves, however many want it. */
+/*
+ * At exit, under soft_lock: the names go, however many want it; the memory
+ * stays, since other threads may still look into it.
+ */
 void soft_machine_end(void);
 /* In a forked child: what was the parent's is let go of. */
 void soft_machine_forget(void);
 
-/* Ours; NULL before joining. */
+/* Ours; NULL before joining. Without soft_lock. */
 struct soft_home *soft_machine_home(void);
+/* Whether this process takes packets. */
+void soft_machine_serve(bool serving);
 /* The `index`th block that this process holds; claims it if need be; 0: no. */
 uint32_t soft_machine_block(unsigned int index);
 unsigned int soft_machine_blocks(void); /* that it holds */

@@ -111,6 +111,14 @@ static bool has_left(const struct peer *peer)
 	return __atomic_load_n(&peer->neighbour.home->left, __ATOMIC_RELAXED);
 }
 
+/* Without a thread there it would all just lie in the ring. */
+static bool listens(const struct peer *peer)
+{
+	return !has_left(peer) &&
+	       __atomic_load_n(&peer->neighbour.home->serving,
+			       __ATOMIC_RELAXED);
+}
+
 /* The process whose block that is, or NULL. */
 static struct peer *find(uint32_t block)
 {
@@ -210,7 +218,7 @@ bool soft_peers_room(struct soft_engine_qp *eq, struct soft_packet *p)
 	struct soft_lane *lane;
 	uint32_t fits;
 
-	if (!peer || !ensure_out(peer))
+	if (!peer || !listens(peer) || !ensure_out(peer))
 		return true;
 	lane = lane_for(peer, p);
 	if (soft_lane_room(lane, run_cost(p->length)))
@@ -304,7 +312,7 @@ static void send_to(struct peer *peer, struct soft_packet *p)
 {
 	struct soft_lane *lane;
 
-	if (!peer || !ensure_out(peer))
+	if (!peer || !listens(peer) || !ensure_out(peer))
 		return;
 	lane = lane_for(peer, p);
 	if (!soft_lane_room(lane, run_cost(p->length)))
@@ -345,7 +353,7 @@ bool soft_peers_under_way(uint32_t qpn)
 		drop(peer);
 		return false;
 	}
-	return peer->out.mapped &&
+	return listens(peer) && peer->out.mapped &&
 	       !soft_lane_empty(&peer->out.lane[SOFT_REQUESTS]);
 }
 
@@ -548,6 +556,16 @@ void soft_peers_forget(void)
 	}
 	memset(&peers.again_news, 0, sizeof(peers.again_news));
 	peers.again = 0;
+}
+
+void soft_peers_unlink(void)
+{
+	for (uint32_t block = 0; block < SOFT_BLOCKS; block++) {
+		struct peer *peer = peers.by_block[block];
+
+		if (peer && peer->block == block && peer->out.mapped)
+			soft_ring_unlink(soft_machine_block(0), block);
+	}
 }
 
 void soft_peers_abandon(void)

@@ -43,6 +43,8 @@ void soft_peers_poll(void);
 uint64_t soft_peers_next(void);
 void soft_peers_tick(uint64_t now);
 
+/* At exit: the names of rings that nobody took. */
+void soft_peers_unlink(void);
 /* Lets go of all. In a forked child the parent's rings stay the parent's. */
 void soft_peers_forget(void);
 void soft_peers_abandon(void);
