@@ -18,7 +18,11 @@ CPPFLAGS_ALL := -I. -I$(BUILD)/gen -D_GNU_SOURCE -DVERSION='"$(VERSION)"'
 CFLAGS_ALL := -std=gnu11 $(WARN) -fPIC -fvisibility=hidden \
 	-fno-optimize-sibling-calls -pthread $(CFLAGS)
 
-ifdef TSAN
+ifdef FUZZ
+CFLAGS_ALL += -fsanitize=fuzzer-no-link,address,undefined \
+	-fno-sanitize-recover=undefined
+LDFLAGS += -fsanitize=fuzzer,address,undefined
+else ifdef TSAN
 # It doesn't understand fences, which are between processes here: gcc warns.
 CFLAGS_ALL += -fsanitize=thread $(if $(findstring clang,$(CC)),,-Wno-tsan)
 LDFLAGS += -fsanitize=thread
@@ -66,10 +70,12 @@ benches   := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,\
 	$(wildcard tests/bench/*.c))
 conform   := $(BUILD)/tests/conformance/conformance
 soak      := $(BUILD)/tests/soak/soak
+fuzzers   := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,\
+	$(wildcard tests/fuzz/fuzz_*.c))
 
 .PHONY: all run check asan bench install uninstall clean format help setup \
 	soft probe lessons verbstep units kernel-lab kernel-check \
-	conformance devices soak tsan
+	conformance devices soak tsan soft-units fuzz fuzzers the-fuzzers
 .DELETE_ON_ERROR:
 .PRECIOUS: $(BUILD)/obj/%.o $(BUILD)/gen/%.c
 
@@ -97,8 +103,21 @@ asan:
 
 # soft0's tests under the thread sanitizer.
 tsan:
-	$(MAKE) BUILD=$(BUILD)/tsan TSAN=1 units
+	$(MAKE) BUILD=$(BUILD)/tsan TSAN=1 soft-units
 	@sh tests/tsan $(BUILD)/tsan
+
+soft-units: $(filter $(BUILD)/tests/unit/test_soft_%,$(units)) $(soak)
+
+# Each fuzz target for so long; libFuzzer is clang's.
+FUZZ_SECONDS ?= 600
+fuzz: fuzzers
+	@sh tests/fuzz/run $(BUILD)/fuzz $(FUZZ_SECONDS)
+
+fuzzers:
+	$(MAKE) BUILD=$(BUILD)/fuzz CC=clang CFLAGS='-O1 -g' FUZZ=1 \
+		the-fuzzers
+
+the-fuzzers: $(fuzzers) $(BUILD)/tests/fuzz/seeds
 
 # The kernel's own drivers, in a guest.
 kernel-lab:
@@ -198,6 +217,22 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(softlib) $$(bench_$$*)
 		$(call rpath,../..) $(link_soft) -lutil \
 		$(if $(bench_$*),$(LIBS_JSON) $(LIBS_MD) $(LIBS_CURSES))
 
+# What they test is linked into them: what it hides they can reach, too.
+fuzz_event  = $(trace_o) $(rules_o)
+fuzz_packet = $(soft_o) $(rules_o)
+fuzz_engine = $(soft_o) $(rules_o)
+# The engine's packets go through a wire of the fuzzer's, in its time.
+$(BUILD)/tests/fuzz/fuzz_engine: LDFLAGS += -Wl,--wrap=soft_carrier_send \
+	-Wl,--wrap=clock_gettime
+
+$(fuzzers): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $$($$*)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS_IBVERBS) $(LIBS_JSON)
+
+$(BUILD)/tests/fuzz/seeds: tests/fuzz/seeds.c common/soft/record.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(CPPFLAGS) -std=gnu11 $(WARN) $(CFLAGS) -o $@ $^
+
 $(soak): $(call room,tests/soak) $(softlib)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) \
@@ -241,6 +276,7 @@ help:
 	'asan       every test under the address and undefined sanitizers' \
 	'tsan       the tests of soft0 under the thread sanitizer' \
 	'bench      the benchmarks, each a ratio beside an alternative' \
+	'fuzz       each fuzz target for FUZZ_SECONDS (600); needs clang' \
 	'soak       10^7 messages between two processes, every byte checked' \
 	'kernel-lab    guests with the real rxe and siw drivers, of packages' \
 	'kernel-check  every lesson in those guests' \
