@@ -111,6 +111,7 @@ static struct ibv_context *open_device(void)
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *context = NULL;
 
+	errno = ENODEV;
 	for (int i = 0; list && list[i] && !context; i++)
 		if (!strcmp(ibv_get_device_name(list[i]), device_name))
 			context = ibv_open_device(list[i]);

@@ -74,14 +74,21 @@ once()
 both()
 {
 	have "$1" || { skip "$1 is not installed"; return; }
-	for _ in 1 2 3; do
+	tries='1 2 3'
+	case " $* " in *' -a '*) tries=1 ;; esac
+	for _ in $tries; do
 		once "$@" -d soft0
 		status=$?
-		# perftest measures the processor's clock and gives up when
-		# the machine is busy: that isn't about the device.
-		grep -q 'Correlation coefficient' "$work/client" \
-			"$work/server" || break
+		# perftest measures the processor's clock, at each size anew,
+		# and gives up when the machine is busy: that isn't about the
+		# device.
+		busy=$(grep -l 'Correlation coefficient' "$work/client" \
+			"$work/server") || break
 	done
+	if [ "$status" -ne 0 ] && [ -n "$busy" ]; then
+		skip "$*: the machine is too busy for perftest's clock"
+		return
+	fi
 	figure=$(awk '/^ *[0-9]/ { line = $0 } /usec\/iter/ { line = $0 }
 		END { gsub(/[ \t]+/, " ", line); print line }' "$work/client")
 	[ -n "$figure" ] || status=1
