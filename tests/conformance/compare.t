@@ -70,7 +70,7 @@ result $? 'a difference without words fails'
 
 answers destroy_cq.idle 'not here: CQ (EIO)'
 compare --write
-[ $status -eq 0 ] && grep -q 'rxe 6.1: CQ (EIO), 1 rules' "$temp/page"
+[ $status -eq 0 ] && grep -q 'rxe 6.1: CQ (EIO), 1 rule$' "$temp/page"
 result $? 'what a device lacks is no difference'
 
 answers none ''
