@@ -12,11 +12,13 @@
 #endif
 #endif
 
+/* Not by skip(): in cmocka 1.1.5's TAP that is a "not ok". */
 #ifdef __SANITIZE_THREAD__
-#define skip_under_tsan(why)                                                \
-	do {                                                                \
-		print_message("not under the thread sanitizer: " why "\n"); \
-		skip();                                                     \
+#define skip_under_tsan(why)                                               \
+	do {                                                               \
+		print_message("# skipped under the thread sanitizer: " why \
+			      "\n");                                       \
+		return;                                                    \
 	} while (0)
 #else
 #define skip_under_tsan(why) (void)0
