@@ -25,7 +25,9 @@
 #define LOOKS     30 /* some 20 us on an idle machine */
 #define BURSTS    64 /* of catching up at most */
 #define QPS_A_GO  8
-#define NAP_NS    1000000 /* while a program polls */
+#define NAP_LEAST 50000   /* ns, while a program polls; then twice that ... */
+#define NAP_MOST  1000000 /* ... up to this */
+#define A_POLL_NS 2000    /* who polls less often than this does other things */
 #define BUSY_POLL 8       /* empty polls in a row, without arming the CQ */
 #define YIELD     8       /* every so many empty polls others may run */
 
@@ -256,21 +258,23 @@ void soft_armed(void)
 
 /*
  * Somebody polls and does our work. Until that ends, or it arms a CQ, which
- * says that it is going to wait.
+ * says that it is going to wait. Some poll now and then and look at their
+ * memory meanwhile, which brings nothing about: those need us.
  */
 static void nap(void)
 {
-	uint32_t before;
+	uint32_t ns = NAP_LEAST / 2, before, polls;
 
 	do {
+		ns = ns < NAP_MOST ? 2 * ns : NAP_MOST;
 		before = __atomic_load_n(&engine.polls, __ATOMIC_RELAXED);
 		__atomic_store_n(&engine.napping, 1, __ATOMIC_SEQ_CST);
 		if (!stopping())
-			soft_futex_wait(&engine.napping, 1, NAP_NS);
+			soft_futex_wait(&engine.napping, 1, ns);
 		if (!__atomic_exchange_n(&engine.napping, 0, __ATOMIC_SEQ_CST))
 			return;
-	} while (!stopping() &&
-		 __atomic_load_n(&engine.polls, __ATOMIC_RELAXED) != before);
+		polls = __atomic_load_n(&engine.polls, __ATOMIC_RELAXED);
+	} while (!stopping() && polls - before >= ns / A_POLL_NS);
 }
 
 static void sleep_well(void)
@@ -303,7 +307,8 @@ static void rest(void)
 			return;
 		sched_yield();
 	}
-	if (__atomic_load_n(&engine.polls, __ATOMIC_RELAXED) != before)
+	if (__atomic_load_n(&engine.polls, __ATOMIC_RELAXED) - before >=
+	    2 * LOOKS)
 		nap();
 	else
 		sleep_well();
