@@ -33,6 +33,7 @@ struct end {
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
 	char *buf;
+	size_t registered;       /* of its BUFFER bytes */
 	struct ibv_qp_attr attr; /* what connect() gives it */
 };
 
@@ -74,6 +75,7 @@ static UNUSED struct ibv_context *open_soft0(void)
 static UNUSED void end_init(struct end *end)
 {
 	memset(end, 0, sizeof(*end));
+	end->registered = BUFFER;
 	end->attr = (struct ibv_qp_attr){
 		.qp_access_flags = ALL_ACCESS & ~IBV_ACCESS_LOCAL_WRITE,
 		.path_mtu = IBV_MTU_1024,
@@ -124,7 +126,7 @@ static UNUSED void end_make(struct pair *p, struct end *end)
 	assert_non_null(end->cq);
 	end->buf = malloc(BUFFER);
 	memset(end->buf, 0, BUFFER);
-	end->mr = ibv_reg_mr(end->pd, end->buf, BUFFER, ALL_ACCESS);
+	end->mr = ibv_reg_mr(end->pd, end->buf, end->registered, ALL_ACCESS);
 	assert_non_null(end->mr);
 	if (p->srq && end == &p->b) {
 		end->srq = ibv_create_srq(end->pd, &srq);

@@ -327,6 +327,8 @@ static void threads_with_a_qp_each(void **state)
 	(void)state;
 	for (int i = 0; i < THREADS; i++) {
 		pair_init(&streams[i].p, i % 2 ? IBV_QPT_UC : IBV_QPT_RC);
+		/* All of them within 8 MiB, an ordinary limit. */
+		streams[i].p.a.registered = 100000;
 		pair_open(&streams[i].p);
 		streams[i].seed = (unsigned int)i;
 	}
