@@ -6,24 +6,18 @@
  * is done once, nothing that was done is done again; and in the end all work
  * completes, well or with RETRY_EXC and flushes.
  *
- * Packets are records here, one for each packet, as between processes; the
- * linker's --wrap puts this wire and this clock in place of the engine's.
+ * Packets are records, as between processes (wire.h).
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "common/soft/engine.h"
+#include "tests/fuzz/wire.h"
 
 #define SLOTS    16 /* one more than WRs in a queue: a slot's turn */
 #define WRS      15
 #define SLOT     2048
-#define MTU      256
-#define WIRE     256   /* packets that it holds; more are lost */
 #define STEPS    200   /* of one input at most */
 #define PATIENCE 20000 /* rounds until all must be done */
-#define MS       UINT64_C(1000000)
 #define POISON   0xee
 #define SENT     (UINT64_C(1) << 63) /* in the wr_id */
 
@@ -64,125 +58,6 @@ static struct end end[2];
 static struct ibv_context *context;
 static struct ibv_pd *pd;
 static union ibv_gid gid;
-
-struct piece {
-	struct soft_record r;
-	uint8_t payload[MTU];
-};
-
-static struct {
-	bool up;
-	unsigned int count;
-	struct piece *at[WIRE], pool[WIRE];
-	uint64_t time;
-} wire;
-
-#define must(good)                                                         \
-	do {                                                               \
-		if (!(good)) {                                             \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
-				#good);                                    \
-			abort();                                           \
-		}                                                          \
-	} while (0)
-
-/* --- in the engine's place ---------------------------------------------- */
-
-int __real_clock_gettime(clockid_t clock, struct timespec *now);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
-void __real_soft_carrier_send(struct soft_packet *packet);
-void __wrap_soft_carrier_send(struct soft_packet *packet);
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
-{
-	uint64_t time = __atomic_load_n(&wire.time, __ATOMIC_RELAXED);
-
-	if (clock != CLOCK_MONOTONIC)
-		return __real_clock_gettime(clock, now);
-	now->tv_sec = (time_t)(time / 1000000000);
-	now->tv_nsec = (long)(time % 1000000000);
-	return 0;
-}
-
-static void put_piece(const struct soft_packet *head,
-		      const struct soft_packet *p, uint32_t offset)
-{
-	struct piece *piece;
-	struct iovec to;
-
-	if (wire.count == WIRE)
-		return;
-	piece = wire.at[wire.count++];
-	to = (struct iovec){ piece->payload, head->length };
-	soft_record_make(&piece->r, head);
-	if (head->length)
-		soft_gather(&to, 1, p->part, p->parts, offset, head->length);
-}
-
-/* A run as its packets. */
-void __wrap_soft_carrier_send(struct soft_packet *p)
-{
-	struct soft_packet head = *p;
-	uint32_t offset = 0;
-
-	if (!wire.up) {
-		__real_soft_carrier_send(p);
-		return;
-	}
-	do {
-		bool last = p->length - offset <= MTU;
-
-		head.length = last ? p->length - offset : MTU;
-		if (p->op != SOFT_OP_READ)
-			head.count = 1;
-		head.last = p->last && last;
-		head.has_imm = p->has_imm && last;
-		head.invalidate = p->invalidate && last;
-		head.solicited = p->solicited && last;
-		head.ack_req = p->ack_req && last;
-		put_piece(&head, p, offset);
-		head.first = false;
-		head.psn = (head.psn + head.count) & SOFT_PSN_MASK;
-		offset += head.length;
-	} while (offset < p->length);
-}
-
-static void drop(unsigned int i)
-{
-	struct piece *piece = wire.at[i];
-
-	wire.count--;
-	memmove(&wire.at[i], &wire.at[i + 1],
-		(wire.count - i) * sizeof(*wire.at));
-	wire.at[wire.count] = piece;
-}
-
-static void deliver(unsigned int i)
-{
-	struct piece piece = *wire.at[i];
-	struct soft_packet p;
-	struct soft_qp *qp;
-
-	must(soft_record_parse(&piece.r, &p));
-	p.part[0] = (struct iovec){ piece.payload, p.length };
-	p.parts = p.length > 0;
-	qp = soft_qp_find(p.dest_qpn);
-	must(qp);
-	soft_receive(qp, &p);
-}
-
-static void deliver_first(void)
-{
-	deliver(0);
-	drop(0);
-}
-
-static void pass_time(uint64_t by)
-{
-	__atomic_fetch_add(&wire.time, by, __ATOMIC_RELAXED);
-	soft_timers_run();
-	soft_engine_catch_up();
-}
 
 /* --- the two ends ------------------------------------------------------- */
 
