@@ -316,10 +316,14 @@ static enum fault duplicate(struct soft_engine_qp *eq, struct soft_packet *p)
 		acknowledge(eq, SOFT_SYN_ACK, eq->expected_psn - 1);
 		return FAULT_NONE;
 	}
-	for (int i = 0; i < SOFT_REPLAYS; i++) {
-		if (!eq->replay[i].valid || eq->replay[i].psn != p->psn)
+	/* The newest first: PSNs come round again. */
+	for (uint32_t i = 1; i <= SOFT_REPLAYS; i++) {
+		const struct soft_replay *replay =
+			&eq->replay[(eq->next_replay - i) % SOFT_REPLAYS];
+
+		if (!replay->valid || replay->psn != p->psn)
 			continue;
-		answer_atomic(eq, p->psn, eq->replay[i].original);
+		answer_atomic(eq, p->psn, replay->original);
 		break;
 	}
 	return FAULT_NONE;
