@@ -490,8 +490,12 @@ static void test_output_is_there_with_the_stop(void **state)
 	int terminal = posix_openpt(O_RDWR | O_NOCTTY);
 
 	(void)state;
-	if (terminal < 0)
-		skip(); /* a bare chroot: the session falls back to a pipe */
+	if (terminal < 0) {
+		/* Not skip(): in cmocka 1.1.5's TAP that is a "not ok". */
+		print_message("# skipped: no pseudo-terminals here; the "
+			      "session falls back to a pipe\n");
+		return;
+	}
 	close(terminal);
 	session = start("prints");
 	wait_state(session, SESSION_STOPPED);
