@@ -20,7 +20,8 @@
 /* Access that a QP can open: all that its MRs can. */
 #define QP_ACCESS                                                           \
 	(IBV_ACCESS_LOCAL_WRITE | SOFT_ACCESS_REMOTE | IBV_ACCESS_MW_BIND | \
-	 SOFT_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_OPTIONAL_RANGE)
+	 SOFT_ACCESS_FLUSH_GLOBAL | SOFT_ACCESS_FLUSH_PERSISTENT |          \
+	 IBV_ACCESS_OPTIONAL_RANGE)
 
 /* uverbs' modify_qp(). */
 static int check_port(const struct ibv_qp_attr *attr, int mask)

@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -47,6 +48,7 @@ REASONS = [
     ("Extended QP is not supported", "Atomic writes are not supported."),
     ("import", "Objects are not shared between contexts."),
     ("Importing", "Objects are not shared between contexts."),
+    ("It reads /sys/class/infiniband", "It reads sysfs, where soft0 is not."),
     ("gid indices", "soft0's table has one GID, so none of it is empty."),
 ]
 
@@ -56,6 +58,21 @@ def reason_of(words):
         if part in words:
             return reason
     return "(no reason is known: add one to tests/e2e/pyverbs_run.py)"
+
+
+# Newer versions of these look up the device in sysfs first.
+IN_SYSFS = {
+    "test_get_pkey_index": "get_pkey_from_kernel",
+}
+
+
+def leave_out(tests):
+    """Tests that read what only a kernel device has are skips, with why."""
+    for name, reads in IN_SYSFS.items():
+        if hasattr(tests.utils, reads):
+            setattr(tests.test_device.DeviceTest, name, unittest.skip(
+                "It reads /sys/class/infiniband")(
+                    getattr(tests.test_device.DeviceTest, name)))
 
 
 def unpack(to):
@@ -80,13 +97,38 @@ class Result(unittest.TextTestResult):
         self.passed.append(test.id())
 
 
+def stand_in(directory):
+    """
+    Newer tests ask `rdma link show -j` for the network interface behind a
+    device, and stop where that fails. It prints an empty list on a machine
+    whose kernel has RDMA and no device; where there is no such kernel (or no
+    rdma command) one that prints the same stands in: soft0 has no interface.
+    """
+    try:
+        asked = subprocess.run(["rdma", "link", "show", "-j"], check=False,
+                               capture_output=True)
+        if not asked.returncode:
+            return
+    except OSError:
+        pass
+    command = directory / "bin" / "rdma"
+    command.parent.mkdir()
+    command.write_text("#!/bin/sh\necho '[]'\n")
+    command.chmod(0o755)
+    os.environ["PATH"] = f"{command.parent}:{os.environ['PATH']}"
+
+
 def run(directory):
     """Under the preload: all tests; returns their result."""
+    stand_in(directory)
     sys.path[:0] = [str(directory), str(directory / "tests")]
     sys.argv[1:] = ["--dev", "soft0"]
     from args_parser import parser
     parser.parse_args()
     import tests
+    import tests.test_device
+    import tests.utils
+    leave_out(tests)
     suite = unittest.defaultTestLoader.loadTestsFromModule(tests)
     runner = unittest.TextTestRunner(verbosity=2, resultclass=Result)
     return runner.run(suite)
