@@ -17,6 +17,7 @@
 
 #include "common/trace/graph.h"
 #include "common/words/words.h"
+#include "tui/start.h"
 
 /* Where the text of a call begins. */
 #define PLACE_COLUMNS 20
@@ -238,23 +239,6 @@ static void put_end(struct batch *batch)
 	put_report(batch);
 }
 
-/* The signals that end us, as a descriptor, so that the program ends too. */
-static int ending_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGQUIT);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -1;
-	/* A reader that has gone is seen by the error of a write. */
-	signal(SIGPIPE, SIG_IGN);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 /* Waits for the program or a signal; gives the signal, or 0. */
 static int await(const struct session *session, int signals)
 {
@@ -295,9 +279,11 @@ int batch_run(struct session *session, const char *lesson, const char *lang)
 			       .lesson = lesson,
 			       .lang = lang,
 			       .graph = graph_new() };
-	int signals = ending_signals();
+	int signals = start_ending_signals();
 	int status;
 
+	/* A reader that has gone is seen by the error of a write. */
+	signal(SIGPIPE, SIG_IGN);
 	if (!batch.graph || signals < 0) {
 		fprintf(stderr, "verbstep: cannot watch: %s\n",
 			strerror(errno));

@@ -12,9 +12,6 @@
 #include "common/words/words.h"
 #include "tui/view.h"
 
-/* As the words pane has it. */
-#define PROSE_COLUMNS 78
-
 /* The lines of a pane, by number; made for one search. */
 struct lines {
 	int count;
@@ -41,7 +38,7 @@ static void word_lines(const struct model *model, struct lines *lines)
 {
 	const char *id = model_step_id(model);
 	const struct words_section *section = NULL;
-	int columns = PROSE_COLUMNS;
+	int columns = VIEW_PROSE_COLUMNS;
 
 	if (model->width > 0)
 		columns = view_pane(model, model->height, model->width,
@@ -52,9 +49,9 @@ static void word_lines(const struct model *model, struct lines *lines)
 		section = words_find(model->lang,
 				     model->lesson[model->current].name, id);
 	if (section && columns > 0)
-		lines->text = words_render(section, columns < PROSE_COLUMNS
+		lines->text = words_render(section, columns < VIEW_PROSE_COLUMNS
 							    ? columns
-							    : PROSE_COLUMNS);
+							    : VIEW_PROSE_COLUMNS);
 	for (char *at = lines->text; at && *at;) {
 		char *end = at + strcspn(at, "\n");
 		char **more = realloc(lines->line, ((size_t)lines->count + 1) *

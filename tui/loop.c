@@ -291,26 +291,12 @@ static void turn(struct loop *loop)
 	}
 }
 
-static int ending_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGQUIT);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -1;
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 static int open_all(struct loop *loop, const char *lang)
 {
 	const char *why = NULL;
 
 	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
-	loop->signals = ending_signals();
+	loop->signals = start_ending_signals();
 	if (loop->epoll < 0 || loop->signals < 0 ||
 	    model_init(&loop->model, loop->menu->lesson, loop->menu->lessons,
 		       lang) ||

@@ -23,4 +23,11 @@ struct session *start_session(const struct menu *menu,
  */
 int start_at_full_speed(const struct menu *menu, const struct options *options);
 
+/*
+ * The signals that end the stepper (INT, TERM, HUP, QUIT), blocked and as a
+ * descriptor that does not block, so that the program is ended with it. -1,
+ * errno. The caller closes it.
+ */
+int start_ending_signals(void);
+
 #endif

@@ -6,6 +6,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
+. tests/e2e/port.sh
 soft=$(cd "$BUILD" && pwd)/libsoftverbs.so
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -35,34 +36,13 @@ skip()
 	echo "ok $number # SKIP $1"
 }
 
-# A port of loopback that nobody uses now.
-free_port()
-{
-	python3 -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])'
-}
-
-# Waits until the server listens, or has ended.
-wait_for_port() # port pid
-{
-	hex=$(printf ':%04X' "$1")
-	for _ in $(seq 200); do
-		grep -q "$hex 0*:0000 0A" /proc/net/tcp /proc/net/tcp6 \
-			2> /dev/null && return
-		kill -0 "$2" 2> /dev/null || return
-		python3 -c 'import select; select.select([], [], [], 0.02)'
-	done
-}
-
 # once PROGRAM ARGS: server and client, each with a limit. Their status.
 once()
 {
 	port=$(free_port)
 	LD_PRELOAD=$soft timeout 120 "$@" -p "$port" > "$work/server" 2>&1 &
 	server=$!
-	wait_for_port "$port" "$server"
+	wait_for_port "$port" "$server" 200
 	LD_PRELOAD=$soft timeout 120 "$@" -p "$port" 127.0.0.1 \
 		> "$work/client" 2>&1
 	status=$?

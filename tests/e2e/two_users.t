@@ -7,6 +7,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
+. tests/e2e/port.sh
 one=65521 two=65522 three=65523
 
 skip_all()
@@ -56,27 +57,6 @@ exec_as()
 		env LD_PRELOAD="$work/soft.so" "$@"
 }
 
-# A port of loopback that nobody uses now.
-free_port()
-{
-	python3 -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])'
-}
-
-# Waits until the server listens, or has ended.
-wait_for_port() # port pid
-{
-	hex=$(printf ':%04X' "$1")
-	for _ in $(seq 500); do
-		grep -q "$hex 0*:0000 0A" /proc/net/tcp /proc/net/tcp6 \
-			2> /dev/null && return
-		kill -0 "$2" 2> /dev/null || return
-		python3 -c 'import select; select.select([], [], [], 0.02)'
-	done
-}
-
 # pingpong SERVER'S-USER CLIENT'S-USER: the client's status. The server of a
 # client that fails would wait for ever.
 pingpong()
@@ -85,7 +65,7 @@ pingpong()
 	(exec_as "$1" ibv_rc_pingpong -d soft0 -g 0 -p "$port") \
 		> "$work/server" 2>&1 &
 	server=$!
-	wait_for_port "$port" "$server"
+	wait_for_port "$port" "$server" 500
 	as "$2" ibv_rc_pingpong -d soft0 -g 0 -p "$port" 127.0.0.1 \
 		> "$work/client" 2>&1
 	status=$?
@@ -115,7 +95,7 @@ is $? "each has a GID of its own: $first, $second"
 port=$(free_port)
 (exec_as $one ibv_rc_pingpong -d soft0 -g 0 -p "$port") > "$work/server" 2>&1 &
 server=$!
-wait_for_port "$port" "$server"
+wait_for_port "$port" "$server" 500
 folder=/dev/shm/softverbs-$one
 file=$(find "$folder" -type f | head -n 1)
 [ -n "$file" ] &&
