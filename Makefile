@@ -8,6 +8,8 @@
 
 VERSION := 0.1
 BUILD   ?= build
+# One name for it: dependencies are noted under the name of the day.
+override BUILD := $(patsubst $(CURDIR)/%,%,$(BUILD))
 prefix  ?= /usr/local
 
 CFLAGS  ?= -O2 -g

@@ -100,12 +100,21 @@ bool soft_copy(const struct iovec *to, int to_count, const struct iovec *from,
 /* The same, of memory that was looked at: from `skip` bytes on. */
 void soft_gather(const struct iovec *to, int to_count, const struct iovec *from,
 		 int from_count, size_t skip, size_t length);
-/* Before the first copy in a process; and after the last, and a fork. */
-void soft_copy_start(void);
-void soft_copy_stop(void);
-/* A burst of work begins: what is mapped may have changed. */
-void soft_copy_fresh(void);
 /* Whether all of it can be read: whose fault a failed copy was. */
 bool soft_readable(const struct iovec *part, int parts);
+
+/* mapped.c */
+enum soft_mapped { SOFT_NOT_MAPPED, SOFT_MAPPED, SOFT_MAPPED_UNKNOWN };
+/*
+ * Whether the first `length` bytes of a list can be read, or read and written,
+ * now. SOFT_MAPPED_UNKNOWN: the kernel tells only by making a copy.
+ */
+enum soft_mapped soft_mapped(const struct iovec *part, int parts, size_t length,
+			     bool write);
+/* Before the first question in a process; and after the last, and a fork. */
+void soft_mapped_start(void);
+void soft_mapped_stop(void);
+/* A burst of work begins: what is mapped may have changed. */
+void soft_mapped_fresh(void);
 
 #endif

@@ -172,7 +172,7 @@ static const struct soft_cqe *take(struct soft_cq *cq)
 	return cqe;
 }
 
-bool soft_cq_take(struct soft_cq *cq, struct soft_cqe *cqe)
+static bool take_one(struct soft_cq *cq, struct soft_cqe *cqe)
 {
 	bool any;
 
@@ -181,22 +181,33 @@ bool soft_cq_take(struct soft_cq *cq, struct soft_cqe *cqe)
 	if (any)
 		*cqe = *take(cq);
 	pthread_mutex_unlock(&cq->lock);
-	if (!any)
-		soft_polled_nothing();
 	return any;
 }
 
-int soft_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
+bool soft_cq_take(struct soft_cq *cq, struct soft_cqe *cqe)
 {
-	struct soft_cq *cq = soft_cq_of(ibcq);
+	return take_one(cq, cqe) ||
+	       (soft_polled_nothing() && take_one(cq, cqe));
+}
+
+static int take_some(struct soft_cq *cq, int num_entries, struct ibv_wc *wc)
+{
 	int n = 0;
 
 	pthread_mutex_lock(&cq->lock);
 	while (n < num_entries && cq->head != cq->tail)
 		wc[n++] = take(cq)->wc;
 	pthread_mutex_unlock(&cq->lock);
-	if (!n)
-		soft_polled_nothing();
+	return n;
+}
+
+int soft_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
+{
+	struct soft_cq *cq = soft_cq_of(ibcq);
+	int n = take_some(cq, num_entries, wc);
+
+	if (!n && soft_polled_nothing())
+		n = take_some(cq, num_entries, wc);
 	return n;
 }
 

@@ -120,7 +120,22 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length)
 	return hash;
 }
 
-static uint64_t identity; /* of this machine and user, at every run */
+/* Of this machine and user, at every run. */
+static struct {
+	uint64_t number;
+	union ibv_gid gid;
+} identity;
+
+/* A loopback address of our own; 127.0.x.x is for others. */
+static union ibv_gid gid_of(uint64_t number)
+{
+	union ibv_gid gid = { .raw = { [10] = 0xff, [11] = 0xff, [12] = 127 } };
+
+	gid.raw[13] = (number >> 16) % 254 + 1;
+	gid.raw[14] = number >> 8;
+	gid.raw[15] = number % 254 + 1;
+	return gid;
+}
 
 static void read_identity(void)
 {
@@ -137,21 +152,23 @@ static void read_identity(void)
 	if (!length && !gethostname(id, sizeof(id)))
 		length = sizeof(id);
 	hash = hash_bytes(hash, id, length);
-	identity = hash_bytes(hash, &user, sizeof(user));
+	identity.number = hash_bytes(hash, &user, sizeof(user));
+	identity.gid = gid_of(identity.number);
 }
 
-static uint64_t get_identity(void)
+static void need_identity(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, read_identity);
-	return identity;
 }
 
 __be64 soft_guid(void)
 {
-	uint64_t guid = get_identity();
+	uint64_t guid;
 
+	need_identity();
+	guid = identity.number;
 	/* An EUI-64 that is locally administered and of one station. */
 	guid &= ~(UINT64_C(3) << 56);
 	guid |= UINT64_C(2) << 56;
@@ -160,12 +177,6 @@ __be64 soft_guid(void)
 
 union ibv_gid soft_gid(void)
 {
-	union ibv_gid gid = { .raw = { [10] = 0xff, [11] = 0xff, [12] = 127 } };
-	uint64_t number = get_identity();
-
-	/* A loopback address of our own; 127.0.x.x is for others. */
-	gid.raw[13] = (number >> 16) % 254 + 1;
-	gid.raw[14] = number >> 8;
-	gid.raw[15] = number % 254 + 1;
-	return gid;
+	need_identity();
+	return identity.gid;
 }

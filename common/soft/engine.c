@@ -22,14 +22,10 @@
 #include "common/soft/machine.h"
 #include "common/soft/peers.h"
 
-#define LOOKS     30 /* some 20 us on an idle machine */
 #define BURSTS    64 /* of catching up at most */
 #define QPS_A_GO  8
-#define NAP_LEAST 50000   /* ns, while a program polls; then twice that ... */
-#define NAP_MOST  1000000 /* ... up to this */
-#define A_POLL_NS 2000    /* who polls less often than this does other things */
-#define BUSY_POLL 8       /* empty polls in a row, without arming the CQ */
-#define YIELD     8       /* every so many empty polls others may run */
+#define BUSY_POLL 8 /* empty polls in a row, without arming the CQ */
+#define YIELD     8 /* every so many empty polls others may run */
 
 /* One thread serves the process, as one card serves the machine. */
 static struct {
@@ -43,9 +39,6 @@ static struct {
 	/* By __atomic_*, so that nobody waits to look at them. */
 	bool stop;
 	unsigned int waiting; /* verbs that want soft_lock */
-	uint32_t polls;       /* of programs that do nothing else */
-	uint32_t napping;     /* a futex: the thread naps */
-	uint64_t sleep_until; /* the thread's sleep; 0: it's awake */
 } engine = {
 	.start_lock = PTHREAD_MUTEX_INITIALIZER,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -73,21 +66,6 @@ static void set_first(struct soft_engine_qp *eq)
 	__atomic_store_n(&engine.first, eq, __ATOMIC_SEQ_CST);
 }
 
-static void wake(void)
-{
-	struct soft_home *home = soft_machine_home();
-
-	if (home)
-		soft_home_wake(home);
-}
-
-static void end_nap(void)
-{
-	if (__atomic_load_n(&engine.napping, __ATOMIC_RELAXED) &&
-	    __atomic_exchange_n(&engine.napping, 0, __ATOMIC_SEQ_CST))
-		soft_futex_wake(&engine.napping);
-}
-
 void soft_ring(struct soft_engine_qp *eq)
 {
 	pthread_mutex_lock(&engine.lock);
@@ -101,7 +79,7 @@ void soft_ring(struct soft_engine_qp *eq)
 		engine.last = eq;
 	}
 	pthread_mutex_unlock(&engine.lock);
-	wake();
+	soft_rest_wake();
 }
 
 static struct soft_engine_qp *next_active(void)
@@ -140,23 +118,15 @@ void soft_unring(struct soft_engine_qp *eq)
 
 /* --- work --------------------------------------------------------------- */
 
-static bool stopping(void)
+bool soft_engine_stopping(void)
 {
 	return __atomic_load_n(&engine.stop, __ATOMIC_SEQ_CST);
 }
 
-/* Without soft_lock; timers apart. */
-static bool work_waits(void)
+bool soft_engine_work_waits(void)
 {
 	return __atomic_load_n(&engine.first, __ATOMIC_SEQ_CST) ||
 	       soft_peers_pending();
-}
-
-static bool timer_waits(void)
-{
-	uint64_t next = soft_timer_next();
-
-	return next != UINT64_MAX && next <= soft_now();
 }
 
 /* A burst of whatever there is. Under soft_lock. */
@@ -164,7 +134,7 @@ static void work(void)
 {
 	struct soft_engine_qp *eq;
 
-	soft_copy_fresh();
+	soft_mapped_fresh();
 	soft_peers_poll();
 	/* Only now: an answer that is here already is not overdue. */
 	soft_timers_run();
@@ -175,7 +145,7 @@ static void work(void)
 
 void soft_engine_catch_up(void)
 {
-	soft_copy_fresh();
+	soft_mapped_fresh();
 	for (int i = 0; i < BURSTS; i++) {
 		struct soft_engine_qp *eq = next_active();
 
@@ -184,14 +154,6 @@ void soft_engine_catch_up(void)
 		if (soft_qp_run(eq))
 			soft_ring(eq);
 	}
-}
-
-/* The thread may have gone to sleep before this timer was set. */
-static void tell_deadline(void)
-{
-	if (soft_timer_next() <
-	    __atomic_load_n(&engine.sleep_until, __ATOMIC_SEQ_CST))
-		wake();
 }
 
 /*
@@ -211,7 +173,7 @@ static bool try_enter(int *cancel)
 
 static void leave(int cancel)
 {
-	tell_deadline();
+	soft_rest_deadline();
 	pthread_mutex_unlock(&soft_lock);
 	pthread_setcancelstate(cancel, NULL);
 }
@@ -222,97 +184,41 @@ void soft_posted(struct soft_engine_qp *eq)
 
 	if (!try_enter(&cancel)) {
 		soft_ring(eq);
-		end_nap();
+		soft_rest_end_nap();
 		return;
 	}
-	soft_copy_fresh();
+	soft_mapped_fresh();
 	if (soft_qp_run(eq))
 		soft_ring(eq);
 	leave(cancel);
 }
 
-void soft_polled_nothing(void)
+bool soft_polled_nothing(void)
 {
 	bool waits;
 	int cancel;
 
 	empty_polls++;
 	if (empty_polls >= BUSY_POLL)
-		__atomic_fetch_add(&engine.polls, 1, __ATOMIC_RELAXED);
-	waits = work_waits() || timer_waits();
+		soft_rest_polled();
+	waits = soft_engine_work_waits() || soft_timer_due();
 	if (waits && try_enter(&cancel)) {
 		work();
 		leave(cancel);
-	} else if (waits || empty_polls % YIELD == 0) {
-		sched_yield();
+		return true;
 	}
+	if (waits || empty_polls % YIELD == 0)
+		sched_yield();
+	return false;
 }
 
 void soft_armed(void)
 {
 	empty_polls = 0;
-	end_nap();
+	soft_rest_end_nap();
 }
 
 /* --- the thread --------------------------------------------------------- */
-
-/*
- * Somebody polls and does our work. Until that ends, or it arms a CQ, which
- * says that it is going to wait. Some poll now and then and look at their
- * memory meanwhile, which brings nothing about: those need us.
- */
-static void nap(void)
-{
-	uint32_t ns = NAP_LEAST / 2, before, polls;
-
-	do {
-		ns = ns < NAP_MOST ? 2 * ns : NAP_MOST;
-		before = __atomic_load_n(&engine.polls, __ATOMIC_RELAXED);
-		__atomic_store_n(&engine.napping, 1, __ATOMIC_SEQ_CST);
-		if (!stopping())
-			soft_futex_wait(&engine.napping, 1, ns);
-		if (!__atomic_exchange_n(&engine.napping, 0, __ATOMIC_SEQ_CST))
-			return;
-		polls = __atomic_load_n(&engine.polls, __ATOMIC_RELAXED);
-	} while (!stopping() && polls - before >= ns / A_POLL_NS);
-}
-
-static void sleep_well(void)
-{
-	struct soft_home *home = soft_machine_home();
-	uint64_t until = soft_timer_next(), now;
-
-	__atomic_store_n(&home->asleep, 1, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&engine.sleep_until, until, __ATOMIC_SEQ_CST);
-	now = until == UINT64_MAX ? 0 : soft_now();
-	if (!work_waits() && !stopping() && soft_timer_next() >= until &&
-	    now < until)
-		soft_futex_wait(&home->asleep, 1,
-				until == UINT64_MAX ? -1
-						    : (int64_t)(until - now));
-	__atomic_store_n(&engine.sleep_until, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&home->asleep, 0, __ATOMIC_SEQ_CST);
-}
-
-/*
- * Work often comes right after work: a short look round, letting others run,
- * spares both sides a sleep and a wake-up.
- */
-static void rest(void)
-{
-	uint32_t before = __atomic_load_n(&engine.polls, __ATOMIC_RELAXED);
-
-	for (int i = 0; i < LOOKS; i++) {
-		if (work_waits() || stopping())
-			return;
-		sched_yield();
-	}
-	if (__atomic_load_n(&engine.polls, __ATOMIC_RELAXED) - before >=
-	    2 * LOOKS)
-		nap();
-	else
-		sleep_well();
-}
 
 /* Verbs waiting for soft_lock get it now: a mutex alone is not fair. */
 static void make_way(void)
@@ -326,9 +232,12 @@ static void make_way(void)
 
 static void *engine_main(void *unused)
 {
+	struct soft_sense sense = { 0 };
+
 	(void)unused;
-	while (!stopping()) {
-		rest();
+	while (!soft_engine_stopping()) {
+		if (!soft_rest(&sense))
+			continue;
 		make_way();
 		pthread_mutex_lock(&soft_lock);
 		work();
@@ -346,14 +255,14 @@ int soft_engine_start(void)
 	if (engine.started)
 		return 0;
 	engine.stop = false;
-	soft_copy_start();
+	soft_mapped_start();
 	/* Signals are for the program's threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&engine.thread, NULL, engine_main, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err)
-		soft_copy_stop();
+		soft_mapped_stop();
 	soft_machine_serve(!err);
 	engine.started = !err;
 	return err;
@@ -368,10 +277,10 @@ static void end(void)
 {
 	soft_machine_serve(false);
 	__atomic_store_n(&engine.stop, true, __ATOMIC_SEQ_CST);
-	wake();
-	end_nap();
+	soft_rest_wake();
+	soft_rest_end_nap();
 	pthread_join(engine.thread, NULL);
-	soft_copy_stop();
+	soft_mapped_stop();
 	engine.started = false;
 }
 
@@ -423,11 +332,10 @@ void soft_engine_after_fork(void)
 	engine.started = engine.stop = false;
 	engine.first = engine.last = NULL;
 	engine.waiting = 0;
-	engine.napping = 0;
-	engine.sleep_until = 0;
+	soft_rest_after_fork();
 	soft_timers_forget();
 	soft_engine_qps_forget();
-	soft_copy_stop();
+	soft_mapped_stop();
 	soft_peers_abandon();
 	soft_machine_forget();
 }

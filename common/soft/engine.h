@@ -159,11 +159,11 @@ static inline struct soft_wqe *soft_send_oldest(struct soft_engine_qp *eq)
 }
 
 /* engine.c */
-void soft_ring(struct soft_engine_qp *eq); /* the doorbell; any thread */
+void soft_ring(struct soft_engine_qp *eq);   /* the doorbell; any thread */
 void soft_unring(struct soft_engine_qp *eq); /* before it is freed */
 /* What the program's threads do, without a lock held: see engine.c. */
 void soft_posted(struct soft_engine_qp *eq);
-void soft_polled_nothing(void);
+bool soft_polled_nothing(void); /* true: it did some work */
 void soft_armed(void);
 /*
  * Starts the thread if there's none, and keeps others from ending it until
@@ -171,6 +171,28 @@ void soft_armed(void);
  */
 int soft_engine_start(void);
 void soft_engine_started(void);
+
+/* Any thread, without a lock: whether there's work, timers apart; ... */
+bool soft_engine_work_waits(void);
+bool soft_engine_stopping(void); /* ... and whether the thread has to end */
+
+/* rest.c. What the thread knows of the program's polls, and of its processor */
+struct soft_sense {
+	uint32_t polls;     /* at the last look */
+	unsigned int still; /* looks since there was a new one */
+	bool napped;        /* since it worked last */
+	unsigned int lying; /* naps in a row over which work was left lying */
+	uint64_t wary_until, crowded_until;
+};
+
+/* The thread's: until there is work; false: it seems to be a program's. */
+bool soft_rest(struct soft_sense *sense);
+/* Any thread, without a lock: a program polls and does nothing else. */
+void soft_rest_polled(void);
+void soft_rest_end_nap(void);  /* nobody polls any more, or not enough */
+void soft_rest_wake(void);     /* from its sleep */
+void soft_rest_deadline(void); /* a timer may be due before its sleep ends */
+void soft_rest_after_fork(void);
 
 /* engine_qp.c */
 bool soft_qp_run(struct soft_engine_qp *eq); /* true: it has more to do */
@@ -244,6 +266,7 @@ void soft_timer_set(struct soft_engine_qp *eq, uint64_t delay_ns);
 void soft_timer_clear(struct soft_engine_qp *eq);
 /* No deadline is before it; UINT64_MAX: there's none. Without soft_lock. */
 uint64_t soft_timer_next(void);
+bool soft_timer_due(void); /* whether it has come. Without soft_lock */
 void soft_timer_note(uint64_t deadline); /* one that isn't a QP's */
 void soft_timers_run(void);
 void soft_timers_forget(void);

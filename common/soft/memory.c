@@ -4,138 +4,40 @@
  * handed to the QP it names by a plain call, and the payload copied once,
  * from source to destination.
  *
- * How memory is copied. A real device pins registered pages; soft0 can't, and
- * a program may unmap what it registered. That must break a WR and not the
- * program. Before each run is copied the kernel is asked what is mapped there
- * (PROCMAP_QUERY, Linux 6.11; 0.7 us however large), and memcpy() does the
- * rest: at 64 KiB some 20 GB/s. What a program unmaps in the microseconds
- * between, from another thread and while the device is at work there, it
- * faults on, as it would on its own accesses.
+ * What is copied was looked at just before (mapped.c), so that memory that a
+ * program unmapped breaks a WR and not the program. What it unmaps in the
+ * microseconds between, from another thread and while the device is at work
+ * there, it faults on, as it would on its own accesses.
  *
- * Where the kernel can't be asked, and for mappings of files (which may have
- * been truncated), it makes the copy: process_vm_readv() on ourselves reports
- * what is gone as EFAULT, at 7 GB/s. MADV_POPULATE costs as much as that
- * copy, mincore() sees no protection, a SIGSEGV handler would be the
- * program's business. Where that call is forbidden too (some seccomp
- * filters) it is memcpy(), and such a program faults in our code.
+ * Where looking says nothing the kernel makes the copy: process_vm_readv()
+ * on ourselves reports what is gone as EFAULT, at a third of the speed. Where
+ * that call is forbidden too (some seccomp filters) it is memcpy(), and such a
+ * program faults in our code.
  */
 #include "common/soft/engine.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/soft/peers.h"
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#endif
-
-/* struct procmap_query of <linux/fs.h>, missing in older headers. */
-struct vma_query {
-	uint64_t size, query_flags, query_addr;
-	uint64_t start, end, flags, page_size, offset, inode;
-	uint32_t dev_major, dev_minor, name_size, build_id_size;
-	uint64_t name_addr, build_id_addr;
-};
-#define VMA_QUERY    _IOWR('f', 17, struct vma_query)
-#define VMA_READABLE 1u
-#define VMA_WRITABLE 2u
-
-/* A process has one address space. */
-static pid_t ourselves;
-static int maps = -1; /* /proc/self/maps; -1: the kernel can't be asked */
-
-enum mapped { MAPPED, NOT_MAPPED, UNKNOWN };
-
-/* What was asked about last, in this burst of work; under soft_lock. */
-static struct vma {
-	uint64_t start, end, flags;
-} vma;
-
-void soft_copy_fresh(void)
-{
-	vma.end = 0;
-}
-
-void soft_copy_start(void)
-{
-	struct vma_query query = {
-		.size = sizeof(query),
-		.query_addr = (uintptr_t)&maps,
-	};
-
-	soft_copy_stop();
-	ourselves = getpid();
-	maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	if (maps >= 0 && ioctl(maps, VMA_QUERY, &query))
-		soft_copy_stop();
-}
-
-void soft_copy_stop(void)
-{
-	if (maps >= 0)
-		close(maps);
-	maps = -1;
-	soft_copy_fresh();
-}
-
-static enum mapped ask(uint64_t addr)
-{
-	struct vma_query query = { .size = sizeof(query), .query_addr = addr };
-
-	if (addr >= vma.start && addr < vma.end)
-		return MAPPED;
-	if (maps < 0)
-		return UNKNOWN;
-	if (ioctl(maps, VMA_QUERY, &query))
-		return errno == ENOENT ? NOT_MAPPED : UNKNOWN;
-	if (query.inode)
-		return UNKNOWN; /* pages past the file's end are SIGBUS */
-	vma = (struct vma){ query.start, query.end, query.flags };
-	return MAPPED;
-}
-
-static enum mapped check(const struct iovec *part, int parts, size_t length,
-			 uint64_t flags)
-{
-	for (int i = 0; i < parts && length; i++) {
-		uint64_t at = (uintptr_t)part[i].iov_base;
-		size_t n = part[i].iov_len < length ? part[i].iov_len : length;
-		uint64_t end = at + n;
-
-		length -= n;
-		while (at < end) {
-			enum mapped mapped = ask(at);
-
-			if (mapped != MAPPED)
-				return mapped;
-			if ((vma.flags & flags) != flags)
-				return NOT_MAPPED;
-			at = vma.end;
-		}
-	}
-	return length ? NOT_MAPPED : MAPPED;
-}
+/* A page at a time: see copy(). */
+#define COPY_BYTES 4096
 
 /*
  * Some processors copy long runs tenfold slower when source and destination
- * lie differently in their cache lines; pages at a time they do not.
+ * lie differently in their cache lines, and an emulated one when memcpy()
+ * takes an instruction made for long runs. Pages at a time they do not.
  */
 static void copy(char *to, const char *from, size_t length)
 {
-	const size_t page = 4096;
-
-	if ((((uintptr_t)to ^ (uintptr_t)from) & 63) == 0) {
-		memmove(to, from, length);
-		return;
+	for (; length > COPY_BYTES; length -= COPY_BYTES) {
+		memmove(to, from, COPY_BYTES);
+		to += COPY_BYTES;
+		from += COPY_BYTES;
 	}
-	for (size_t at = 0; at < length; at += page)
-		memmove(to + at, from + at,
-			length - at < page ? length - at : page);
+	memmove(to, from, length);
 }
 
 void soft_gather(const struct iovec *to, int to_count, const struct iovec *from,
@@ -167,28 +69,34 @@ void soft_gather(const struct iovec *to, int to_count, const struct iovec *from,
 	}
 }
 
+/* By the kernel. False: it may not do that, and nothing was copied. */
+static bool copy_by_kernel(const struct iovec *to, int to_count,
+			   const struct iovec *from, int from_count,
+			   size_t length, bool *whole)
+{
+	ssize_t copied = process_vm_readv(getpid(), to, (unsigned long)to_count,
+					  from, (unsigned long)from_count, 0);
+
+	*whole = copied >= 0 && (size_t)copied == length;
+	return copied >= 0 || (errno != EPERM && errno != ENOSYS);
+}
+
 bool soft_copy(const struct iovec *to, int to_count, const struct iovec *from,
 	       int from_count, size_t length, bool from_ours)
 {
-	enum mapped mapped;
-	ssize_t copied;
+	enum soft_mapped mapped;
+	bool whole;
 
 	if (!length)
 		return true;
-	mapped = check(to, to_count, length, VMA_READABLE | VMA_WRITABLE);
-	if (mapped == MAPPED && !from_ours)
-		mapped = check(from, from_count, length, VMA_READABLE);
-	if (mapped == NOT_MAPPED)
+	mapped = soft_mapped(to, to_count, length, true);
+	if (mapped == SOFT_MAPPED && !from_ours)
+		mapped = soft_mapped(from, from_count, length, false);
+	if (mapped == SOFT_NOT_MAPPED)
 		return false;
-	if (mapped == UNKNOWN) {
-		copied =
-			process_vm_readv(ourselves, to, (unsigned long)to_count,
-					 from, (unsigned long)from_count, 0);
-		if (copied >= 0)
-			return (size_t)copied == length;
-		if (errno != EPERM && errno != ENOSYS)
-			return false;
-	}
+	if (mapped == SOFT_MAPPED_UNKNOWN &&
+	    copy_by_kernel(to, to_count, from, from_count, length, &whole))
+		return whole;
 	soft_gather(to, to_count, from, from_count, 0, length);
 	return true;
 }
@@ -204,37 +112,24 @@ static bool try_to_read(const struct iovec *part)
 				      left < sizeof(sink) ? left
 							  : sizeof(sink) };
 		struct iovec to = { sink, from.iov_len };
-		ssize_t n = process_vm_readv(ourselves, &to, 1, &from, 1, 0);
+		bool whole;
 
-		if (n < 0 && (errno == EPERM || errno == ENOSYS))
+		if (!copy_by_kernel(&to, 1, &from, 1, from.iov_len, &whole))
 			return true;
-		if (n < 0 || (size_t)n != from.iov_len)
+		if (!whole)
 			return false;
 	}
 	return true;
 }
 
-static bool populate(const struct iovec *part)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t start = (uintptr_t)part->iov_base & -page;
-	uintptr_t end = (uintptr_t)part->iov_base + part->iov_len;
-
-	if (!madvise((void *)start, end - start, MADV_POPULATE_READ))
-		return true;
-	/* Older kernels, and mappings that it is not for. */
-	return errno == EINVAL && try_to_read(part);
-}
-
 bool soft_readable(const struct iovec *part, int parts)
 {
-
 	for (int i = 0; i < parts; i++) {
-		enum mapped mapped =
-			check(&part[i], 1, part[i].iov_len, VMA_READABLE);
+		enum soft_mapped mapped =
+			soft_mapped(&part[i], 1, part[i].iov_len, false);
 
-		if (mapped == NOT_MAPPED ||
-		    (mapped == UNKNOWN && !populate(&part[i])))
+		if (mapped == SOFT_NOT_MAPPED ||
+		    (mapped == SOFT_MAPPED_UNKNOWN && !try_to_read(&part[i])))
 			return false;
 	}
 	return true;

@@ -281,9 +281,10 @@ static void put_piece(struct soft_lane *lane, const struct soft_packet *p,
 static void put_run(struct peer *peer, struct soft_lane *lane,
 		    const struct soft_packet *p)
 {
-	struct soft_packet head = *p;
+	struct soft_packet head;
 	uint32_t offset = 0;
 
+	memcpy(&head, p, offsetof(struct soft_packet, part));
 	do {
 		struct soft_record r;
 		uint32_t length = p->length - offset;

@@ -9,17 +9,49 @@
 
 #include "common/soft/peers.h"
 
+#define TICKS_LONG 8 /* from here on a timer may be a tick late */
+
 /* Under soft_lock: QPs whose deadline is not 0. */
 static struct soft_engine_qp *timers;
 /* No deadline is earlier; atomic. Often too early, never too late. */
 static uint64_t nearest = UINT64_MAX;
 
-uint64_t soft_now(void)
+static uint64_t read_clock(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t soft_now(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+/* How late CLOCK_MONOTONIC_COARSE may be: it goes on at the kernel's ticks. */
+static uint64_t tick_ns(void)
+{
+	static uint64_t known; /* by __atomic_* */
+	uint64_t tick = __atomic_load_n(&known, __ATOMIC_RELAXED);
+	struct timespec resolution;
+
+	if (!tick) {
+		clock_getres(CLOCK_MONOTONIC_COARSE, &resolution);
+		tick = (uint64_t)resolution.tv_nsec;
+		__atomic_store_n(&known, tick, __ATOMIC_RELAXED);
+	}
+	return tick;
+}
+
+/*
+ * Not before now, and at most a tick after it. The precise clock is read in a
+ * system call where the processor's counter can't be trusted (most virtual
+ * machines without a clock of their own): 10 times what a poll costs.
+ */
+static uint64_t soon(void)
+{
+	return read_clock(CLOCK_MONOTONIC_COARSE) + tick_ns();
 }
 
 void soft_timer_note(uint64_t deadline)
@@ -37,7 +69,9 @@ void soft_timer_set(struct soft_engine_qp *eq, uint64_t delay_ns)
 			timers->prev_timer = &eq->next_timer;
 		timers = eq;
 	}
-	eq->deadline = soft_now() + delay_ns;
+	eq->deadline =
+		delay_ns +
+		(delay_ns / TICKS_LONG < tick_ns() ? soft_now() : soon());
 	soft_timer_note(eq->deadline);
 }
 
@@ -56,6 +90,13 @@ uint64_t soft_timer_next(void)
 	return __atomic_load_n(&nearest, __ATOMIC_SEQ_CST);
 }
 
+bool soft_timer_due(void)
+{
+	uint64_t next = soft_timer_next();
+
+	return next != UINT64_MAX && next <= soon() && next <= soft_now();
+}
+
 static struct soft_engine_qp *first_due(uint64_t now)
 {
 	for (struct soft_engine_qp *eq = timers; eq; eq = eq->next_timer) {
@@ -70,11 +111,9 @@ void soft_timers_run(void)
 	uint64_t now, next = UINT64_MAX;
 	struct soft_engine_qp *eq;
 
-	if (soft_timer_next() == UINT64_MAX)
+	if (!soft_timer_due())
 		return;
 	now = soft_now();
-	if (now < soft_timer_next())
-		return;
 	soft_peers_tick(now);
 	while ((eq = first_due(now))) {
 		soft_timer_clear(eq);
