@@ -74,6 +74,15 @@ static inline uint32_t soft_lane_cost(uint32_t length)
 	return ((uint32_t)sizeof(struct soft_record) + length + 127) & ~127u;
 }
 
+/* What a run of `length` bytes takes, cut into records. */
+static inline uint32_t soft_lane_run_cost(uint32_t length)
+{
+	uint32_t whole = length / SOFT_PIECE_BYTES;
+
+	return whole * soft_lane_cost(SOFT_PIECE_BYTES) +
+	       soft_lane_cost(length % SOFT_PIECE_BYTES);
+}
+
 /*
  * Sender: whether `cost` bytes are free. If not, the lane says that its
  * sender is hungry, and the receiver will tell when it has made room.

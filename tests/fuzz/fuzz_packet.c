@@ -239,7 +239,7 @@ static void help_on(struct soft_record *r, struct ibv_qp *qp, uint8_t how)
 		r->flags &= 63;
 }
 
-/* As peers.c does. */
+/* As peers_take.c does. */
 static void deliver(struct input *in, struct ibv_qp *qp)
 {
 	static uint8_t payload[SOFT_PIECE_BYTES];
