@@ -444,60 +444,26 @@ close_socket:
 	close(fd);
 }
 
-int main(int argc, char **argv)
+/* --- the steps --- */
+
+/* What is asked of a QP, and what a device has. Makes nothing that stays.
+ */
+static int ask_too_much(struct ibv_context *context, struct ibv_pd *pd,
+			struct ibv_qp_init_attr wish)
 {
-	struct end a = { .name = "A" }, b = { .name = "B" };
-	struct ibv_qp_init_attr wish;
 	struct ibv_device_attr has;
-	struct ibv_context *context;
-	struct ibv_wc wc;
-	struct ibv_pd *pd;
 	struct ibv_qp *qp;
 	struct ibv_cq *cq;
 	int err;
 
-	lesson_begin("05_qp", "The queue pair", argc, argv);
-	if (lesson_in_two())
-		a.name = lesson_is_server() ? "server" : "client";
-
-	step("open");
-	context = lesson_open();
-	if (!context)
-		return lesson_end();
-	pd = ibv_alloc_pd(context);
-	if (!pd) {
-		report(errno, "ibv_alloc_pd(context)");
-		goto close_device;
-	}
-
-	step("create-qp");
-	if (create_end(&a, pd))
-		goto destroy_ends;
-	if (lesson_in_two()) {
-		if (lesson_can_connect(context))
-			in_two_terminals(&a);
-		goto destroy_ends;
-	}
-	if (create_end(&b, pd))
-		goto destroy_ends;
-
 	step("types");
-	wish = (struct ibv_qp_init_attr){
-		.send_cq = a.cq,
-		.recv_cq = a.cq,
-		.cap = { .max_send_wr = DEPTH,
-			 .max_recv_wr = DEPTH,
-			 .max_send_sge = 1,
-			 .max_recv_sge = 1 },
-		.qp_type = IBV_QPT_RC,
-	};
 	try_types(pd, wish);
 
 	step("refused");
 	err = ibv_query_device(context, &has);
 	if (err) {
 		report(err, "ibv_query_device(context)");
-		goto destroy_ends;
+		return err;
 	}
 	wish.cap.max_send_wr = has.max_qp_wr + 1;
 	refused(EINVAL, qp = ibv_create_qp(pd, &wish));
@@ -531,75 +497,148 @@ int main(int argc, char **argv)
 					   NULL, 0));
 	if (cq)
 		ibv_destroy_cq(cq);
+	return 0;
+}
 
-	if (!lesson_can_connect(context))
-		goto destroy_ends;
+/* Both from RESET to RTS. */
+static int connect_ends(struct end *a, struct end *b)
+{
 	step("exchange");
-	if (describe(&a) || describe(&b))
-		goto destroy_ends;
+	if (describe(a) || describe(b))
+		return EIO;
 
 	step("wrong-ways");
-	refuse_wrong_ways(&a, &b.self);
+	refuse_wrong_ways(a, &b->self);
 
 	step("init");
-	if (both_to(&a, &b, IBV_QPS_INIT))
-		goto destroy_ends;
+	if (both_to(a, b, IBV_QPS_INIT))
+		return EIO;
 
 	step("rtr");
-	if (both_to(&a, &b, IBV_QPS_RTR))
-		goto destroy_ends;
+	if (both_to(a, b, IBV_QPS_RTR))
+		return EIO;
 
 	step("rts");
-	if (both_to(&a, &b, IBV_QPS_RTS))
-		goto destroy_ends;
+	if (both_to(a, b, IBV_QPS_RTS))
+		return EIO;
 
 	step("query");
-	show_state(&a);
-	show_state(&b);
+	show_state(a);
+	show_state(b);
+	return 0;
+}
 
+static int move_data(struct end *a, struct end *b)
+{
 	step("send");
-	if (receive(&b, 1) || send_name(&a, &b.self) || see_received(&b))
-		goto destroy_ends;
+	if (receive(b, 1) || send_name(a, &b->self) || see_received(b))
+		return EIO;
 
 	step("write-read");
-	if (write_and_read(&a, &b.self))
-		goto destroy_ends;
+	if (write_and_read(a, &b->self))
+		return EIO;
 	say("  B's memory says \"%.*s\"; B was told nothing", TEXT,
-	    b.text);
+	    b->text);
+	return 0;
+}
+
+/* An error, what it leaves, and the way back. */
+static int break_and_mend(struct end *a, struct end *b)
+{
+	struct ibv_wc wc;
 
 	step("rnr");
-	if (send_unexpected(&a, &b))
-		goto destroy_ends;
-	show_state(&a);
-	show_state(&b);
+	if (send_unexpected(a, b))
+		return EIO;
+	show_state(a);
+	show_state(b);
 
 	step("flush");
-	if (receive(&b, 8) || to_state(&b, IBV_QPS_ERR, NULL) ||
-	    get_completion(b.cq, &wc, "B"))
-		goto destroy_ends;
+	if (receive(b, 8) || to_state(b, IBV_QPS_ERR, NULL) ||
+	    get_completion(b->cq, &wc, "B"))
+		return EIO;
 
 	step("reset");
-	if (both_to(&a, &b, IBV_QPS_RESET))
-		goto destroy_ends;
-	show_state(&a);
+	if (both_to(a, b, IBV_QPS_RESET))
+		return EIO;
+	show_state(a);
 
 	step("reuse");
-	if (both_to(&a, &b, IBV_QPS_INIT) ||
-	    both_to(&a, &b, IBV_QPS_RTR) || both_to(&a, &b, IBV_QPS_RTS) ||
-	    receive(&b, 10) || send_name(&a, &b.self) || see_received(&b))
-		goto destroy_ends;
+	if (both_to(a, b, IBV_QPS_INIT) || both_to(a, b, IBV_QPS_RTR) ||
+	    both_to(a, b, IBV_QPS_RTS) || receive(b, 10) ||
+	    send_name(a, &b->self) || see_received(b))
+		return EIO;
+	return 0;
+}
+
+static void destroy_with_work(struct end *end)
+{
+	struct ibv_wc wc;
+	int err;
 
 	step("pending");
-	if (receive(&b, 9))
-		goto destroy_ends;
-	err = ibv_destroy_qp(b.qp);
+	if (receive(end, 9))
+		return;
+	err = ibv_destroy_qp(end->qp);
 	if (err) {
-		report(err, "ibv_destroy_qp(B)");
-		goto destroy_ends;
+		report(err, "ibv_destroy_qp(%s)", end->name);
+		return;
 	}
-	b.qp = NULL;
-	say("  a receive was pending; ibv_poll_cq(B) = %d",
-	    ibv_poll_cq(b.cq, 1, &wc));
+	end->qp = NULL;
+	say("  a receive was pending; ibv_poll_cq(%s) = %d", end->name,
+	    ibv_poll_cq(end->cq, 1, &wc));
+}
+
+static void in_one_program(struct ibv_context *context, struct ibv_pd *pd,
+			   struct end *a, struct end *b)
+{
+	struct ibv_qp_init_attr wish = {
+		.send_cq = a->cq,
+		.recv_cq = a->cq,
+		.cap = { .max_send_wr = DEPTH,
+			 .max_recv_wr = DEPTH,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RC,
+	};
+
+	if (ask_too_much(context, pd, wish) || !lesson_can_connect(context))
+		return;
+	if (!connect_ends(a, b) && !move_data(a, b) &&
+	    !break_and_mend(a, b))
+		destroy_with_work(b);
+}
+
+int main(int argc, char **argv)
+{
+	struct end a = { .name = "A" }, b = { .name = "B" };
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	int err;
+
+	lesson_begin("05_qp", "The queue pair", argc, argv);
+	if (lesson_in_two())
+		a.name = lesson_is_server() ? "server" : "client";
+
+	step("open");
+	context = lesson_open();
+	if (!context)
+		return lesson_end();
+	pd = ibv_alloc_pd(context);
+	if (!pd) {
+		report(errno, "ibv_alloc_pd(context)");
+		goto close_device;
+	}
+
+	step("create-qp");
+	if (create_end(&a, pd))
+		goto destroy_ends;
+	if (lesson_in_two()) {
+		if (lesson_can_connect(context))
+			in_two_terminals(&a);
+	} else if (!create_end(&b, pd)) {
+		in_one_program(context, pd, &a, &b);
+	}
 
 destroy_ends:
 	step("destroy");
