@@ -14,6 +14,7 @@
 
 const struct keys_help keys_help[] = {
 	{ "Space s", "do this call, stop before the next" },
+	{ "+ -", "guess: it is done, is refused; and do it" },
 	{ "m", "run to the next step" },
 	{ "c", "run to the end" },
 	{ "f", "run to the next call that fails" },
@@ -183,6 +184,29 @@ static void step(struct model *model)
 		return;
 	keys_follow(model);
 	session_go(model->session);
+}
+
+/* What the next call will answer, said before it is done. */
+static void guess(struct model *model, bool refused)
+{
+	const struct event *next = model_next(model);
+
+	if (!model_present(model)) {
+		keys_say(model, "this is the past: nothing is left to guess; } "
+				"goes to the present");
+		return;
+	}
+	if (!can_run(model))
+		return;
+	if (!next || next->kind != EVENT_ENTER) {
+		keys_say(model, "+ and - are for a call, and this is a step; "
+				"Space goes on");
+		return;
+	}
+	model->guess.seq = next->seq;
+	model->guess.refused = refused;
+	model->guess.judged = false;
+	step(model);
 }
 
 static void pause_program(struct model *model)
@@ -384,6 +408,10 @@ static enum keys_result press_step(struct model *model, int code)
 	case ' ':
 	case 's':
 		step(model);
+		break;
+	case '+':
+	case '-':
+		guess(model, code == '-');
 		break;
 	case 'm':
 	case 'c':

@@ -91,6 +91,7 @@ int model_attach(struct model *model, struct session *session,
 	model->selected[0] = model->message[0] = '\0';
 	model->help = model->confirm_quit = model->zoom = false;
 	model->prompt = '\0';
+	memset(&model->guess, 0, sizeof(model->guess));
 	own->known = own->folded = 0;
 	own->ended = own->bye = false;
 	own->opens = 0;
@@ -144,6 +145,15 @@ static void open_enter(struct model_private *own, size_t index)
 	own->open[own->opens++] = index;
 }
 
+static void judge_guess(struct model_guess *guess, const struct event *ret)
+{
+	if (guess->judged || guess->seq != ret->seq)
+		return;
+	guess->judged = true;
+	guess->judgements++;
+	guess->right += guess->refused == !ret->ok;
+}
+
 static int take_in(struct model *model, size_t index)
 {
 	struct model_private *own = model->private;
@@ -163,6 +173,7 @@ static int take_in(struct model *model, size_t index)
 		err = append(&own->mark, &own->marks, &own->mark_room, stop);
 		break;
 	case EVENT_RET:
+		judge_guess(&model->guess, event);
 		/* Run past without a word before: it stood before this. */
 		if (!close_enter(model, event)) {
 			is_stop = true;

@@ -41,6 +41,14 @@ struct model_source {
 	int lines;
 };
 
+/* What the user said of a call before it was done, and of all of them. */
+struct model_guess {
+	unsigned long seq; /* of that call; 0: nothing was said yet */
+	bool refused;      /* what was said */
+	bool judged;       /* the call has returned since */
+	unsigned int judgements, right;
+};
+
 /* Where a pane is scrolled to and what its cursor is on. */
 struct model_scroll {
 	int top;
@@ -100,6 +108,7 @@ struct model {
 	char input[80];
 	char search[80];   /* what n and N look for */
 	bool confirm_quit; /* asked, the child still holds objects */
+	struct model_guess guess;
 
 	struct model_source *source; /* cache */
 	int sources;

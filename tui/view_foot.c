@@ -90,12 +90,31 @@ static void draw_place(struct cells *cells, const struct cells_area *area,
 		cells_text(cells, area, 0, column + 2, STYLE_DIM, place);
 }
 
+/* "right, 3 of 4": of a guess about this call; "" when there was none. */
+static unsigned int judgement(const struct model *model,
+			      const struct event *call, bool narrow, char *out,
+			      size_t size)
+{
+	const struct model_guess *guess = &model->guess;
+	bool right = guess->refused == !call->ok;
+	const char *word = right ? "right" : "wrong";
+
+	if (!guess->judged || guess->seq != call->seq)
+		out[0] = '\0';
+	else if (narrow)
+		snprintf(out, size, "%s  ", word);
+	else
+		snprintf(out, size, "%s, %u of %u  ", word, guess->right,
+			 guess->judgements);
+	return STYLE_BOLD | (right ? STYLE_GOOD : STYLE_WARN);
+}
+
 void view_last(struct cells *cells, const struct view_plan *plan,
 	       const struct model *model)
 {
 	const struct cells_area *area = &plan->last;
 	const struct event *call = view_last_call(model);
-	char answer[64], number[32];
+	char answer[64], number[32], guess[64];
 
 	cells_text(cells, area, 0, 0, STYLE_DIM, "last");
 	if (!call) {
@@ -105,14 +124,20 @@ void view_last(struct cells *cells, const struct view_plan *plan,
 	unsigned int style = call->ok ? 0 : STYLE_BOLD | STYLE_BAD;
 	unsigned int good = verdict(call, answer, sizeof(answer));
 	/* On a narrow screen the answer itself must do. */
-	if (area->columns < 60 && strcmp(answer, "ok") != 0)
+	bool narrow = area->columns < 60;
+	if (narrow && strcmp(answer, "ok") != 0)
 		answer[0] = '\0';
+	unsigned int judged =
+		judgement(model, call, narrow, guess, sizeof(guess));
+	int judged_at =
+		area->columns - cells_width(answer) - cells_width(guess) - 1;
 	struct cells_area room = *area;
-	room.columns -= cells_width(answer) + 3;
+	room.columns = judged_at - 2;
 	snprintf(number, sizeof(number), "%lu ", call->seq);
 	int column = 5 + cells_text(cells, &room, 0, 5, STYLE_DIM, number);
 	column += view_call_text(cells, &room, 0, column, style, call);
 	draw_place(cells, &room, column, call);
+	cells_text(cells, area, 0, judged_at, judged, guess);
 	cells_text(cells, area, 0, area->columns - cells_width(answer) - 1,
 		   good, answer);
 }
@@ -166,12 +191,17 @@ static void draw_end(struct cells *cells, const struct cells_area *area,
 				    : STYLE_BOLD | STYLE_GOOD,
 				note ? note : session_text(session));
 	if (leaked > 0)
-		cells_printf(cells, area, 0, column, STYLE_BOLD | STYLE_BAD,
-			     ": %lu %s left alive", leaked,
-			     leaked == 1 ? "object" : "objects");
+		column += cells_printf(cells, area, 0, column,
+				       STYLE_BOLD | STYLE_BAD,
+				       ": %lu %s left alive", leaked,
+				       leaked == 1 ? "object" : "objects");
 	else if (!note)
-		cells_text(cells, area, 0, column, 0,
-			   ": every object was destroyed");
+		column += cells_text(cells, area, 0, column, 0,
+				     ": every object was destroyed");
+	if (model->guess.judgements)
+		cells_printf(cells, area, 0, column, 0,
+			     "; %u of %u guesses were right",
+			     model->guess.right, model->guess.judgements);
 }
 
 /* A sentence over as many rows as the plan gave it. */
@@ -298,9 +328,9 @@ static const struct key_word *keys_now(const struct model *model)
 		{ NULL, NULL }
 	};
 	static const struct key_word stopped[] = {
-		{ "Space", "call" }, { "m", "step" },   { "c", "run" },
-		{ "b", "break" },    { "[ ]", "past" }, { "Tab", "pane" },
-		{ "/", "search" },   { NULL, NULL }
+		{ "Space", "call" }, { "m", "step" },   { "+ -", "guess" },
+		{ "c", "run" },      { "[ ]", "past" }, { "Tab", "pane" },
+		{ "b", "break" },    { "/", "search" }, { NULL, NULL }
 	};
 
 	static const struct key_word other_ended[] = {

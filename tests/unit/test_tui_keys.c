@@ -402,11 +402,12 @@ static int be_child(void)
 			return 98;
 		printf("%s", line);
 		fflush(stdout);
+		/* The second is refused. */
 		fprintf(channel,
 			"{\"ev\":\"ret\",\"seq\":%d,\"tid\":1,"
-			"\"call\":\"ibv_alloc_pd\",\"args\":{},\"ok\":true,"
-			"\"ret\":\"pd%d\",\"err\":0,\"out\":{}}\n",
-			seq, seq);
+			"\"call\":\"ibv_alloc_pd\",\"args\":{},\"ok\":%s,"
+			"\"ret\":null,\"err\":%d,\"out\":{}}\n",
+			seq, seq == 2 ? "false" : "true", seq == 2 ? 12 : 0);
 	}
 	return 0;
 }
@@ -420,25 +421,57 @@ static void wait_for_stop(struct model *model)
 	}
 }
 
+static void start_child(struct model *model)
+{
+	char path[4096], *why;
+	char *argv[] = { path, (char *)"--child", NULL };
+	struct session_options options = { .argv = argv };
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	assert_true(length > 0);
+	path[length] = '\0';
+	assert_int_equal(model_init(model, NULL, 0, "en"), 0);
+	assert_int_equal(
+		model_attach(model, session_start(&options, &why), "child", -1),
+		0);
+	assert_non_null(model->session);
+}
+
+static void test_guesses(void **state)
+{
+	struct model model;
+
+	(void)state;
+	start_child(&model);
+	for (const char *key = "++-+"; *key; key++) {
+		wait_for_stop(&model);
+		keys_press(&model, *key);
+		assert_int_equal(model.session->state, SESSION_RUNNING);
+	}
+	wait_for_stop(&model);
+	/* The first and the last: the second was refused, the third not. */
+	assert_int_equal(model.guess.judgements, 4);
+	assert_int_equal(model.guess.right, 2);
+	/* Nothing is guessed of what has been. */
+	press(&model, "[-");
+	assert_non_null(strstr(model.message, "past"));
+	press(&model, "}c");
+	wait_for_stop(&model);
+	press(&model, "+");
+	assert_non_null(strstr(model.message, "exited"));
+	assert_int_equal(model.guess.judgements, 4);
+	model_free(&model);
+}
+
 static void test_commands(void **state)
 {
 	static const char *const told[] = { "go", "until mark",
 					    "until ibv_alloc_pd", "until fail",
 					    "run" };
-	char path[4096], *why;
-	char *argv[] = { path, (char *)"--child", NULL };
-	struct session_options options = { .argv = argv };
-	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	struct model model;
 
 	(void)state;
-	assert_true(length > 0);
-	path[length] = '\0';
-	assert_int_equal(model_init(&model, NULL, 0, "en"), 0);
-	assert_int_equal(model_attach(&model, session_start(&options, &why),
-				      "child", -1),
-			 0);
-	assert_non_null(model.session);
+	start_child(&model);
 	for (const char *key = " mbfc"; *key; key++) {
 		wait_for_stop(&model);
 		assert_int_equal(model.session->state, SESSION_STOPPED);
@@ -564,6 +597,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_help),
 		cmocka_unit_test(test_menu),
 		cmocka_unit_test(test_all_keys),
+		cmocka_unit_test(test_guesses),
 		cmocka_unit_test(test_commands),
 	};
 

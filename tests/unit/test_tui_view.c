@@ -253,6 +253,25 @@ static void frame_of_a_refusal(void **state)
 	done(f);
 }
 
+static void frame_of_a_guess(void **state)
+{
+	struct fixture *f = stopped_at(REFUSED_PD - 2);
+
+	(void)state;
+	f->model.guess = (struct model_guess){
+		.seq = 11,
+		.refused = true,
+		.judgements = 3,
+		.right = 1,
+	};
+	feed(f, run[REFUSED_PD - 2]);
+	feed(f, run[REFUSED_PD - 1]);
+	assert_int_equal(model_update(&f->model), 0);
+	check(f, "guess-80x24", 80, 24, true);
+	check(f, "guess-40x8", 40, 8, true);
+	done(f);
+}
+
 static void frame_of_a_ghost(void **state)
 {
 	struct fixture *f = stopped_at(GHOST_QP);
@@ -584,6 +603,7 @@ int main(void)
 		cmocka_unit_test(frame_of_the_menu),
 		cmocka_unit_test(frame_before_a_call),
 		cmocka_unit_test(frame_of_a_refusal),
+		cmocka_unit_test(frame_of_a_guess),
 		cmocka_unit_test(frame_of_a_ghost),
 		cmocka_unit_test(frame_of_the_past),
 		cmocka_unit_test(frame_of_a_crash),
