@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keys that run the program, walk through its history and choose what is
- * shown. In the past, the keys that run go forward through what has already
- * happened, and in the present through what has not.
+ * What each key does, and those that choose what is shown.
  */
 #include "tui/keys.h"
 
@@ -55,190 +53,6 @@ void keys_follow(struct model *model)
 	}
 }
 
-static bool has_ended(const struct model *model)
-{
-	return model->session->state == SESSION_EXITED ||
-	       model->session->state == SESSION_KILLED;
-}
-
-/* --- history ----------------------------------------------------------------
- */
-
-static void seek(struct model *model, size_t at)
-{
-	if (model_seek(model, at))
-		keys_say(model, "no memory to show the past");
-	keys_follow(model);
-}
-
-/* The first stop behind the event with this index, or the present. */
-static size_t stop_behind(const struct model *model, size_t index)
-{
-	for (size_t i = 0; i < model->stops; i++)
-		if (model->stop[i] > index)
-			return model->stop[i];
-	return model->session->events;
-}
-
-/* The verb that b runs to: the next call's, else the last one's. */
-static const char *this_verb(const struct model *model)
-{
-	const struct event *next = model_next(model);
-	size_t calls = model_calls_shown(model);
-
-	if (next && next->kind == EVENT_ENTER)
-		return next->call;
-	return calls ? model->session->event[model->call[calls - 1]]->call
-		     : NULL;
-}
-
-/* Where m, f or b stop in the history; the present when they do not. */
-static size_t place_in_past(const struct model *model, int key,
-			    const char *verb)
-{
-	const struct session *session = model->session;
-
-	for (size_t i = model->at; key == 'f' && i < session->events; i++)
-		if (session->event[i]->kind == EVENT_RET &&
-		    !session->event[i]->ok)
-			return stop_behind(model, i);
-	for (size_t i = 0; key != 'f' && i < model->stops; i++) {
-		const struct event *event =
-			model_stop_event(model, model->stop[i]);
-
-		if (model->stop[i] <= model->at || !event)
-			continue;
-		if (key == 'm' ? event->kind == EVENT_MARK
-			       : key == 'b' && event->kind == EVENT_ENTER &&
-					 !strcmp(event->call, verb))
-			return model->stop[i];
-	}
-	return session->events;
-}
-
-/* m, f, b, c in the past: on to that place in what has happened. */
-static void run_in_past(struct model *model, int key, const char *verb)
-{
-	/* The verb may be borrowed from what the search changes. */
-	char name[80];
-
-	snprintf(name, sizeof(name), "%s", verb ? verb : "");
-	seek(model, place_in_past(model, key, name));
-	if (!model_present(model))
-		return;
-	if (has_ended(model))
-		keys_say(model, "this is the end of the history");
-	else
-		keys_say(model, "this is the present; %c runs on from here",
-			 key);
-}
-
-/* --- running ----------------------------------------------------------------
- */
-
-/* Whether a command would be taken; says why not. */
-static bool can_run(struct model *model)
-{
-	if (model->session->state == SESSION_STOPPED)
-		return true;
-	if (has_ended(model))
-		keys_say(model,
-			 "the program has %s; r restarts it, [ goes "
-			 "back, Esc is the menu",
-			 session_text(model->session));
-	else
-		keys_say(model, "the program runs; p pauses it, r restarts it");
-	return false;
-}
-
-static void run(struct model *model, int key)
-{
-	const char *verb = this_verb(model);
-
-	if (key == 'b' && !verb) {
-		keys_say(model, "no call yet that b could look for");
-		return;
-	}
-	if (!model_present(model)) {
-		run_in_past(model, key, verb);
-		return;
-	}
-	if (!can_run(model))
-		return;
-	keys_follow(model);
-	if (key == 'c')
-		session_run(model->session);
-	else if (key == 'b')
-		session_until(model->session, verb);
-	else
-		session_until(model->session, key == 'm' ? "mark" : "fail");
-}
-
-static void step(struct model *model)
-{
-	if (!model_present(model)) {
-		seek(model, model_after(model));
-		return;
-	}
-	if (!can_run(model))
-		return;
-	keys_follow(model);
-	session_go(model->session);
-}
-
-/* What the next call will answer, said before it is done. */
-static void guess(struct model *model, bool refused)
-{
-	const struct event *next = model_next(model);
-
-	if (!model_present(model)) {
-		keys_say(model, "this is the past: nothing is left to guess; } "
-				"goes to the present");
-		return;
-	}
-	if (!can_run(model))
-		return;
-	if (!next || next->kind != EVENT_ENTER) {
-		keys_say(model, "+ and - are for a call, and this is a step; "
-				"Space goes on");
-		return;
-	}
-	model->guess.seq = next->seq;
-	model->guess.refused = refused;
-	model->guess.judged = false;
-	step(model);
-}
-
-static void pause_program(struct model *model)
-{
-	if (model->session->state == SESSION_RUNNING) {
-		session_pause(model->session);
-		keys_say(model, "it will stop before its next call");
-	} else {
-		keys_say(model, "the program is %s already",
-			 session_text(model->session));
-	}
-}
-
-static void back(struct model *model)
-{
-	size_t at = model_before(model);
-
-	if (at == model->at)
-		keys_say(model, "this is the beginning");
-	else
-		seek(model, at);
-}
-
-static void forward(struct model *model)
-{
-	if (model_present(model))
-		keys_say(model,
-			 "this is the present; Space does the next call");
-	else
-		seek(model, model_after(model));
-}
-
 /* --- what is shown
  * ------------------------------------------------------------ */
 
@@ -275,7 +89,8 @@ static void enter(struct model *model)
 	const struct model_scroll *calls = &model->scroll[PANE_CALLS];
 
 	if (model->focus == PANE_CALLS && (size_t)calls->cursor < model->calls)
-		seek(model, stop_behind(model, model->call[calls->cursor]));
+		keys_seek(model,
+			  keys_stop_behind(model, model->call[calls->cursor]));
 	else if (model->focus == PANE_GRAPH && node) {
 		keys_select(model, node);
 		model->focus = PANE_ATTRS;
@@ -308,7 +123,7 @@ static enum keys_result escape(struct model *model)
 
 static enum keys_result quit(struct model *model)
 {
-	if (model->screen == SCREEN_MENU || has_ended(model) ||
+	if (model->screen == SCREEN_MENU || keys_has_ended(model) ||
 	    !model_live(model))
 		return KEYS_QUIT;
 	model->confirm_quit = true;
@@ -407,34 +222,34 @@ static enum keys_result press_step(struct model *model, int code)
 	switch (code) {
 	case ' ':
 	case 's':
-		step(model);
+		keys_step(model);
 		break;
 	case '+':
 	case '-':
-		guess(model, code == '-');
+		keys_guess(model, code == '-');
 		break;
 	case 'm':
 	case 'c':
 	case 'f':
 	case 'b':
-		run(model, code);
+		keys_run(model, code);
 		break;
 	case 'p':
-		pause_program(model);
+		keys_pause(model);
 		break;
 	case 'r':
 		return KEYS_RESTART;
 	case '[':
-		back(model);
+		keys_back(model);
 		break;
 	case ']':
-		forward(model);
+		keys_forward(model);
 		break;
 	case '{':
-		seek(model, model->stops ? model->stop[0] : 0);
+		keys_seek(model, model->stops ? model->stop[0] : 0);
 		break;
 	case '}':
-		seek(model, model->session->events);
+		keys_seek(model, model->session->events);
 		break;
 	case '>':
 		return beside(model, 1);

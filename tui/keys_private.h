@@ -17,6 +17,22 @@ void keys_note(struct model *model, int code);
 /* Every pane shows the newest, or the current line, again. */
 void keys_follow(struct model *model);
 
+bool keys_has_ended(const struct model *model);
+
+/* The screen shows the first `at` events. */
+void keys_seek(struct model *model, size_t at);
+/* The first stop behind the event with this index, or the present. */
+size_t keys_stop_behind(const struct model *model, size_t index);
+/* A stop back, and forward. */
+void keys_back(struct model *model);
+void keys_forward(struct model *model);
+
+/* One call; one whose answer was guessed; m, f, b, c; to its next stop. */
+void keys_step(struct model *model);
+void keys_guess(struct model *model, bool refused);
+void keys_run(struct model *model, int key);
+void keys_pause(struct model *model);
+
 /* Moves in the pane in focus; false when the key is none that moves. */
 bool keys_move(struct model *model, int code);
 

@@ -49,9 +49,10 @@ static void word_lines(const struct model *model, struct lines *lines)
 		section = words_find(model->lang,
 				     model->lesson[model->current].name, id);
 	if (section && columns > 0)
-		lines->text = words_render(section, columns < VIEW_PROSE_COLUMNS
-							    ? columns
-							    : VIEW_PROSE_COLUMNS);
+		lines->text =
+			words_render(section, columns < VIEW_PROSE_COLUMNS
+						      ? columns
+						      : VIEW_PROSE_COLUMNS);
 	for (char *at = lines->text; at && *at;) {
 		char *end = at + strcspn(at, "\n");
 		char **more = realloc(lines->line, ((size_t)lines->count + 1) *
