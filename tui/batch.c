@@ -173,8 +173,7 @@ static void put_news(struct batch *batch)
 	fflush(stdout);
 }
 
-/* --- the end
- * ------------------------------------------------------------------ */
+/* --- the end -------------------------------------------------------------- */
 
 /* Calls that were entered and never returned. */
 static void put_unfinished(const struct batch *batch)

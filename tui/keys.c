@@ -53,8 +53,7 @@ void keys_follow(struct model *model)
 	}
 }
 
-/* --- what is shown
- * ------------------------------------------------------------ */
+/* --- what is shown -------------------------------------------------------- */
 
 static void show_lower(struct model *model, enum model_pane pane)
 {

@@ -92,8 +92,7 @@ static int distance(const struct model *model, int code)
 	}
 }
 
-/* --- the graph
- * ---------------------------------------------------------------- */
+/* --- the graph ------------------------------------------------------------ */
 
 void keys_select(struct model *model, const struct graph_node *node)
 {

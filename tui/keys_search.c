@@ -168,8 +168,7 @@ void keys_search(struct model *model, int direction)
 	free_lines(&lines);
 }
 
-/* --- typing
- * ------------------------------------------------------------------- */
+/* --- typing --------------------------------------------------------------- */
 
 static void append_character(struct model *model, int code)
 {

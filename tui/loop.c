@@ -57,8 +57,7 @@ static void end_program(void)
 	running = NULL;
 }
 
-/* --- starting
- * ----------------------------------------------------------------- */
+/* --- starting ------------------------------------------------------------- */
 
 static void watch(struct loop *loop, int fd)
 {
@@ -157,8 +156,7 @@ static void start(struct loop *loop, int row)
 	settle(loop);
 }
 
-/* --- turning
- * ------------------------------------------------------------------ */
+/* --- turning -------------------------------------------------------------- */
 
 static long now_ms(void)
 {

@@ -413,8 +413,7 @@ unsigned long model_live(struct model *model)
 	return fold(model, model->at) ? 0 : live;
 }
 
-/* --- steps and state --------------------------------------------------------
- */
+/* --- steps and state ------------------------------------------------------ */
 
 /* How many of the marks lie at or before the shown place. */
 static size_t marks_shown(const struct model *model)

@@ -132,8 +132,7 @@ bool call_stops(const struct verb *verb)
 	       (probe_mode == MODE_UNTIL_VERB && probe_until == verb);
 }
 
-/* --- enter ------------------------------------------------------------------
- */
+/* --- enter ---------------------------------------------------------------- */
 
 static void add_head(struct text *text, const char *kind, unsigned long seq,
 		     struct thread *thread)
@@ -220,8 +219,7 @@ void call_begin(struct call *call, const struct verb *verb, struct from from)
 	errno = err;
 }
 
-/* --- the answer -------------------------------------------------------------
- */
+/* --- the answer ----------------------------------------------------------- */
 
 static void send_ret(struct call *call, uint64_t ret, int err)
 {
@@ -271,8 +269,7 @@ out:
 	errno = err;
 }
 
-/* --- marks ------------------------------------------------------------------
- */
+/* --- marks ---------------------------------------------------------------- */
 
 static bool mark_stops(void)
 {

@@ -250,8 +250,7 @@ void *channel_next(const char *name)
 	return plain ? plain : newer;
 }
 
-/* --- start and end ---------------------------------------------------------
- */
+/* --- start and end -------------------------------------------------------- */
 
 static void in_child(void)
 {

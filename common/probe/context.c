@@ -41,8 +41,7 @@ static inline struct saved *saved_of(const struct ibv_context *context)
 	return saved;
 }
 
-/* --- the data path -----------------------------------------------------------
- */
+/* --- the data path -------------------------------------------------------- */
 
 static int poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 {
@@ -98,8 +97,7 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 		  srq, wr, bad_wr);
 }
 
-/* --- the control path
- * ---------------------------------------------------------- */
+/* --- the control path ----------------------------------------------------- */
 
 #define CONTROL_PATH(type, name, real, a, b, c)            \
 	do {                                               \
@@ -226,8 +224,7 @@ static struct ibv_srq *create_srq_ex(struct ibv_context *context,
 		     saved->create_srq_ex(context, attr), context, attr, NULL);
 }
 
-/* --- in and out
- * ------------------------------------------------------------------ */
+/* --- in and out ----------------------------------------------------------- */
 
 /* Pointers that a device lacks stay NULL: verbs.h looks at them. */
 #define REPLACE(pointers, name)                  \

@@ -75,8 +75,7 @@ void cq_ex_wrap(struct ibv_cq_ex *cq, uint64_t wc_flags)
 	wrapped_unlock();
 }
 
-/* --- the completion that a poll came to ------------------------------------
- */
+/* --- the completion that a poll came to ----------------------------------- */
 
 /* Begins like a struct ibv_wc: rows over that one fit. */
 struct completion {

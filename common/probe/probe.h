@@ -401,8 +401,7 @@ void threads_start(void);
 void threads_flush(void);
 void threads_forked(void); /* in a new process: only this thread is left */
 
-/* --- one call ---------------------------------------------------------------
- */
+/* --- one call ------------------------------------------------------------- */
 
 /*
  * Around a call: begin reports it and waits if it is time to; end reports
@@ -447,8 +446,7 @@ void quiet_flush(struct thread *thread, bool forget);
 /* place_of(), with a short memory per thread. */
 const struct place *quiet_place(struct thread *thread, struct from from);
 
-/* --- contexts (context.c) --------------------------------------------------
- */
+/* --- contexts (context.c) ------------------------------------------------- */
 
 void context_wrap(struct ibv_context *context);
 void context_unwrap(struct ibv_context *context);
@@ -504,8 +502,7 @@ struct batch {
 
 void batch_free(struct batch *batch);
 
-/* --- the socket (channel.c) ------------------------------------------------
- */
+/* --- the socket (channel.c) ----------------------------------------------- */
 
 unsigned long channel_seq(void);
 /*

@@ -29,8 +29,7 @@ static inline struct qp_ex *saved_of(const struct ibv_qp_ex *ex)
 	return (struct qp_ex *)wrapped_find(RULES_QP, ex);
 }
 
-/* --- the batch ---------------------------------------------------------------
- */
+/* --- the batch ------------------------------------------------------------ */
 
 void batch_free(struct batch *batch)
 {
@@ -140,8 +139,7 @@ static void set_data(struct batch_wr *to, size_t count, bool inlined)
 	to->inlined = inlined;
 }
 
-/* --- builders: the device's own, and noted
- * ------------------------------------ */
+/* --- builders: the device's own, and noted -------------------------------- */
 
 /*
  * BUILDER(name, opcode, (parameters), (arguments)) { fills `wr` }: the body
@@ -207,8 +205,7 @@ BUILDER(wr_bind_mw, IBV_WR_BIND_MW,
 	(wr->bind_mw.mw = mw, wr->bind_mw.rkey = rkey,
 	 wr->bind_mw.bind_info = *bind_info))
 
-/* --- setters: of the last WR
- * ---------------------------------------------------- */
+/* --- setters: of the last WR ---------------------------------------------- */
 
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
 			   uint32_t remote_qpn, uint32_t remote_qkey)
@@ -295,8 +292,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 		qp->real.wr_set_inline_data_list(ex, num_buf, buf_list);
 }
 
-/* --- from start to end -------------------------------------------------------
- */
+/* --- from start to end ---------------------------------------------------- */
 
 static void wr_start(struct ibv_qp_ex *ex)
 {
@@ -349,8 +345,7 @@ static void wr_abort(struct ibv_qp_ex *ex)
 	(void)ret;
 }
 
-/* --- wrapping ----------------------------------------------------------------
- */
+/* --- wrapping ------------------------------------------------------------- */
 
 /*
  * All pointers up to here; those that newer headers add behind them stay the

@@ -101,8 +101,7 @@ static struct slot *vacate(struct thread *thread, const struct place *place,
 	return found;
 }
 
-/* --- reports ----------------------------------------------------------------
- */
+/* --- reports -------------------------------------------------------------- */
 
 static void report(struct thread *thread, struct slot *slot)
 {
@@ -218,8 +217,7 @@ static void once(struct thread *thread, struct call *call, const char *body)
 	report(thread, &alone);
 }
 
-/* --- while nobody steps ------------------------------------------------------
- */
+/* --- while nobody steps --------------------------------------------------- */
 
 /* Has this answer completions with it? */
 static inline bool completes(const struct verb *verb, int64_t ret)
@@ -287,8 +285,7 @@ void quiet_answer(struct call *call, struct from from, int64_t ret)
 	errno = err;
 }
 
-/* --- while the program is stepped --------------------------------------------
- */
+/* --- while the program is stepped ----------------------------------------- */
 
 bool quiet_known(struct thread *thread, const struct verb *verb,
 		 const struct place *place, const void *object)

@@ -303,8 +303,7 @@ void change_count(struct graph *graph, unsigned long count)
 	     &(struct graph_change){ .kind = CHANGE_COUNT, .count = count });
 }
 
-/* --- back and forth --------------------------------------------------------
- */
+/* --- back and forth ------------------------------------------------------- */
 
 /* What the change holds and what the graph has change places. */
 static void swap(struct graph *graph, struct graph_change *change)

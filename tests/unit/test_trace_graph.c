@@ -525,8 +525,7 @@ static void unseen_binds_leave_regions_unsure(void **state)
 	assert_false(graph_unsure(graph, at(graph, "mr0")));
 }
 
-/* --- back and forth --------------------------------------------------------
- */
+/* --- back and forth ------------------------------------------------------- */
 
 /* Everything that can be seen of a graph, in a string to free. */
 static char *all_of(const struct graph *graph)

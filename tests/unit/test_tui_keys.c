@@ -62,8 +62,7 @@ static enum keys_result press(struct model *model, const char *keys)
 	return result;
 }
 
-/* --- history
- * ------------------------------------------------------------------ */
+/* --- history -------------------------------------------------------------- */
 
 static void test_history(void **state)
 {
@@ -137,8 +136,7 @@ static void test_enter_goes_to_call(void **state)
 	model_feed_free(f);
 }
 
-/* --- panes
- * -------------------------------------------------------------------- */
+/* --- panes ---------------------------------------------------------------- */
 
 static void test_panes(void **state)
 {
@@ -285,8 +283,7 @@ static void test_search_wide(void **state)
 	model_feed_free(f);
 }
 
-/* --- leaving
- * ------------------------------------------------------------------ */
+/* --- leaving -------------------------------------------------------------- */
 
 static void test_quit(void **state)
 {
@@ -378,8 +375,7 @@ static void test_all_keys(void **state)
 	model_feed_free(f);
 }
 
-/* --- commands
- * ----------------------------------------------------------------- */
+/* --- commands ------------------------------------------------------------- */
 
 /* Stops before call after call, and prints what it is told. */
 static int be_child(void)

@@ -259,8 +259,7 @@ static int be_child(const char *name)
 	return 98;
 }
 
-/* --- helpers ----------------------------------------------------------------
- */
+/* --- helpers -------------------------------------------------------------- */
 
 static struct session *start(const char *name)
 {
@@ -312,8 +311,7 @@ static bool has_note(const struct session *session, const char *part)
 	return false;
 }
 
-/* --- tests
- * -------------------------------------------------------------------- */
+/* --- tests ---------------------------------------------------------------- */
 
 static void test_steps(void **state)
 {

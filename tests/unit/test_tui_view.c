@@ -157,8 +157,7 @@ static void done(struct fixture *f)
 	free(f);
 }
 
-/* --- frames ----------------------------------------------------------------
- */
+/* --- frames --------------------------------------------------------------- */
 
 static char *frame(struct model *model, int columns, int rows, bool utf8)
 {
