@@ -251,16 +251,18 @@ int main(int argc, char **argv)
 		goto dereg_twin;
 	}
 	memset(source->addr, 'x', source->length);
-	if (lesson_can_connect(context))
+	if (lesson_can_connect(context)) {
 		show_write(source, mr, mr->length, IBV_WC_SUCCESS);
-	say("  last byte of the MR 0x%02x, the one behind it 0x%02x",
-	    memory[mr->length - 1], memory[mr->length]);
+		say("  last byte of the MR 0x%02x, the one behind it 0x%02x",
+		    memory[mr->length - 1], memory[mr->length]);
+	}
 
 	step("write-past-end");
-	if (lesson_can_connect(context))
+	if (lesson_can_connect(context)) {
 		show_write(source, mr, mr->length + 1,
 			   IBV_WC_REM_ACCESS_ERR);
-	say("  the byte behind the MR: 0x%02x", memory[mr->length]);
+		say("  the byte behind the MR: 0x%02x", memory[mr->length]);
+	}
 
 	step("write-without-right");
 	if (lesson_can_connect(context))
