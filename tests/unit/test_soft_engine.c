@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include "tests/unit/soft_fixture.h"
 #include "tests/unit/tsan.h"
@@ -55,6 +56,39 @@ static void a_thread_from_the_first_qp_to_the_last_context(void **state)
 	round_trip(&p);
 	pair_close(&p);
 	expect_threads(before);
+}
+
+/* How often the process's threads gave up a processor in some time. */
+static long switches_in(long ns)
+{
+	struct timespec time = { 0, ns };
+	struct rusage before, after;
+
+	getrusage(RUSAGE_SELF, &before);
+	nanosleep(&time, NULL);
+	getrusage(RUSAGE_SELF, &after);
+	return after.ru_nvcsw - before.ru_nvcsw;
+}
+
+/* It naps while a program polls, and after the last message looks round. */
+static void an_idle_device_uses_no_processor(void **state)
+{
+	double limit = seconds() + 10;
+	struct pair p;
+
+	(void)state;
+	open_rc(&p, 0);
+	round_trip(&p);
+	for (int i = 0; i < 100000; i++)
+		expect_empty(p.a.cq);
+	/* Ours is one. */
+	while (switches_in(50000000) > 1) {
+		if (seconds() > limit)
+			fail_msg("the thread does not go to sleep");
+	}
+	/* But it is there when it is needed. */
+	round_trip(&p);
+	pair_close(&p);
 }
 
 static void qps_of_two_contexts(void **state)
@@ -230,6 +264,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_thread_from_the_first_qp_to_the_last_context),
+		cmocka_unit_test(an_idle_device_uses_no_processor),
 		cmocka_unit_test(qps_of_two_contexts),
 		cmocka_unit_test(exit_with_work_under_way),
 		cmocka_unit_test(close_with_live_qps),
