@@ -253,7 +253,8 @@ int main(int argc, char **argv)
 	memset(source->addr, 'x', source->length);
 	if (lesson_can_connect(context)) {
 		show_write(source, mr, mr->length, IBV_WC_SUCCESS);
-		say("  last byte of the MR 0x%02x, the one behind it 0x%02x",
+		say("  last byte of the MR 0x%02x, the one behind it "
+		    "0x%02x",
 		    memory[mr->length - 1], memory[mr->length]);
 	}
 
