@@ -268,7 +268,7 @@ static void row(const char *where, const char *what, const double *rate,
 {
 	printf("%-14s %-6s", where, what);
 	for (int i = 0; i < SIZES; i++) {
-		printf(" %8.2f", rate[i]);
+		printf(" %8.3f", rate[i]);
 		if (bound)
 			printf(" (%4.2f)", rate[i] / bound[i]);
 		else
