@@ -352,6 +352,14 @@ static uint32_t qp_by_number(const struct graph *graph, uint32_t cq,
 	return GRAPH_NONE;
 }
 
+/* Each answers with completions; the last two with one, of an extended CQ. */
+static bool polls(const char *call)
+{
+	return !strcmp(call, "ibv_poll_cq") ||
+	       !strcmp(call, "ibv_start_poll") ||
+	       !strcmp(call, "ibv_next_poll");
+}
+
 /* A completion with an error: its QP is no longer in the state it was in. */
 static int learn_completions(struct graph *graph, const struct event *event)
 {
@@ -395,7 +403,7 @@ static int learn(struct graph *graph, const struct event *event)
 		bind_window(graph, event);
 	if (!strcmp(event->call, "ibv_rereg_mr"))
 		reregister(graph, event);
-	if (!strcmp(event->call, "ibv_poll_cq"))
+	if (polls(event->call))
 		return learn_completions(graph, event);
 	if (!query && !changes)
 		return 0;

@@ -505,6 +505,11 @@ static void failed_completions_leave_no_state(void **state)
 		  "\"qp\":\"qp0\",\"qp_state\":\"IBV_QPS_ERR\"", "0", 0, "");
 	feed_call(graph, "ibv_poll_cq", "\"cq\":\"cq0\"", "2", 0, failed);
 	assert_string_equal(attr(graph, "qp0", "state"), "ERR");
+	/* One at a time, of an extended CQ. */
+	feed_call(graph, "ibv_next_poll", "\"cq\":\"cq0\"", "0", 0,
+		  "\"wc\":[{\"wr_id\":1,\"status\":"
+		  "\"IBV_WC_WR_FLUSH_ERR\",\"qp_num\":18}]");
+	assert_string_equal(attr(graph, "qp1", "state"), "?");
 }
 
 /* Windows of type 2 are bound by work requests, which are not seen. */
