@@ -121,7 +121,7 @@ static void sleep_well(void)
 	__atomic_store_n(&home->asleep, 0, __ATOMIC_SEQ_CST);
 }
 
-/* Of a time in a sense. */
+/* A time of a sense, 0 for none. */
 static bool is_to_come(uint64_t when)
 {
 	return when && soft_now() < when;
