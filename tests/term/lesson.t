@@ -51,6 +51,16 @@ keys x && wait_for '> 01_context .*opening it *$' && keys q && left 0 &&
 	! grep -q 01_context "$dir/.local/state/verbstep/progress"
 result $? "x forgets it"
 
+# What a PD that is in use answers: - is right, + would not be.
+term_start 80 24 "$BUILD/verbstep 02"
+wait_for 'step 0/.*stopped' && to_step dealloc-busy && keys Space &&
+	wait_for 'next .*ibv_dealloc_pd' && keys - &&
+	wait_for 'right, 1 of 1  refused: EBUSY'
+result $? "who guesses a refusal is told that it was right"
+to_step three-pds && keys Space && wait_for 'next .*ibv_alloc_pd' && keys - &&
+	wait_for 'wrong, 1 of 2  ok'
+result $? "and a wrong guess that it was wrong"
+
 # Only ASCII where the locale has no more.
 term_start 80 24 "$BUILD/verbstep 05" LC_ALL=C
 wait_for 'step 1/' && ! LC_ALL=C grep -q '[^ -~]' "$dir/screen"

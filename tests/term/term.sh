@@ -45,7 +45,7 @@ term_start() {
 
 keys() {
 	for key; do
-		tmux -L "$server" send-keys "$key"
+		tmux -L "$server" send-keys -- "$key"
 	done
 }
 
@@ -96,21 +96,34 @@ result() { # STATUS NAME
 	fi
 }
 
+# Presses m and waits until the screen has moved on.
+one_step() {
+	before=$(head -n 1 "$dir/screen")
+	keys m
+	tries=0
+	while screen >"$dir/screen" &&
+		[ "$(head -n 1 "$dir/screen")" = "$before" ]; do
+		tries=$((tries + 1))
+		[ $tries -lt 400 ] || return 1
+		sleep 0.02
+	done
+	wait_for '(stopped|exited|killed)'
+}
+
 # Presses m until the program has ended; every step must be seen.
 step_to_end() {
 	steps=0
 	while ! grep -Eq '(exited|killed)' "$dir/screen"; do
-		before=$(head -n 1 "$dir/screen")
-		keys m
-		tries=0
-		while screen >"$dir/screen" &&
-			[ "$(head -n 1 "$dir/screen")" = "$before" ]; do
-			tries=$((tries + 1))
-			[ $tries -lt 400 ] || return 1
-			sleep 0.02
-		done
-		wait_for '(stopped|exited|killed)' || return 1
+		one_step || return 1
 		steps=$((steps + 1))
 		[ $steps -lt 100 ] || return 1
+	done
+}
+
+# Presses m until it stands before a step.
+to_step() { # ID
+	until grep -q "^next step $1" "$dir/screen"; do
+		! grep -Eq '(exited|killed)' "$dir/screen" && one_step ||
+			return 1
 	done
 }
