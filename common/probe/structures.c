@@ -158,21 +158,17 @@ static const struct field async_port = ELEMENT(port_num, KIND_SIGNED);
 /* Which member of `element` an event means: ibv_get_async_event(3). */
 static const struct field *async_element(enum ibv_event_type type)
 {
-	switch (type) {
-	case IBV_EVENT_CQ_ERR:
+	switch (rules_object_of_event(type)) {
+	case RULES_CQ:
 		return &async_cq;
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
+	case RULES_QP:
 		return &async_qp;
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
+	case RULES_SRQ:
 		return &async_srq;
+	default:
+		break;
+	}
+	switch (type) {
 	case IBV_EVENT_PORT_ACTIVE:
 	case IBV_EVENT_PORT_ERR:
 	case IBV_EVENT_LID_CHANGE:

@@ -37,6 +37,28 @@ enum rules_object rules_object_of_id(const char *id)
 	return RULES_NONE;
 }
 
+enum rules_object rules_object_of_event(int type)
+{
+	switch (type) {
+	case IBV_EVENT_CQ_ERR:
+		return RULES_CQ;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return RULES_QP;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return RULES_SRQ;
+	default:
+		return RULES_NONE;
+	}
+}
+
 #define MAKES(call, object, needs)                                            \
 	{                                                                     \
 		call, object, RULES_CREATES, needs, NULL                      \

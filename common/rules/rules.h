@@ -42,6 +42,13 @@ extern const struct rules_object_info rules_objects[RULES_OBJECTS];
 enum rules_object rules_object_of_id(const char *id);
 
 /*
+ * Whose an async event is (enum ibv_event_type): a CQ's, a QP's or an SRQ's;
+ * RULES_NONE: a port's, the device's, or that of an object that has no type
+ * here. From ibv_get_async_event(3).
+ */
+enum rules_object rules_object_of_event(int type);
+
+/*
  * One verbs call that makes or unmakes an object. Alternatives of a call
  * (ibv_create_cq_ex, ibv_reg_mr_iova2 ...) are rows of their own; the first
  * row of an object type is the one the tables in docs/ show.

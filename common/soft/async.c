@@ -6,25 +6,18 @@
 
 #include <errno.h>
 
+#include "common/rules/rules.h"
 #include "common/soft/events.h"
 
 /* Whose event it is; NULL: the port's or the device's. */
 static struct soft_object *owner(const struct ibv_async_event *event)
 {
-	switch (event->event_type) {
-	case IBV_EVENT_CQ_ERR:
+	switch (rules_object_of_event(event->event_type)) {
+	case RULES_CQ:
 		return &((struct soft_cq *)event->element.cq)->object;
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
+	case RULES_QP:
 		return &((struct soft_qp *)event->element.qp)->object;
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
+	case RULES_SRQ:
 		return &((struct soft_srq *)event->element.srq)->object;
 	default:
 		return NULL;
@@ -88,34 +81,26 @@ SOFT_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 	struct ibv_qp *qp = event->element.qp;
 	struct ibv_srq *srq = event->element.srq;
 
-	switch (event->event_type) {
-	case IBV_EVENT_CQ_ERR:
+	switch (rules_object_of_event(event->event_type)) {
+	case RULES_CQ:
 		if (!soft_find_quietly(cq, SOFT_CQ))
 			break;
 		acknowledge(&cq->mutex, &cq->cond, &cq->async_events_completed);
 		return;
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
+	case RULES_QP:
 		if (!soft_find_quietly(qp, SOFT_QP))
 			break;
 		acknowledge(&qp->mutex, &qp->cond, &qp->events_completed);
 		return;
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
+	case RULES_SRQ:
 		if (!soft_find_quietly(srq, SOFT_SRQ))
 			break;
 		acknowledge(&srq->mutex, &srq->cond, &srq->events_completed);
 		return;
-	case IBV_EVENT_WQ_FATAL:
-		break; /* a real device's: soft0 has no WQs */
 	default:
-		return; /* the port's: nothing is counted */
+		if (event->event_type == IBV_EVENT_WQ_FATAL)
+			break; /* a real device's: soft0 has no WQs */
+		return;        /* the port's: nothing is counted */
 	}
 	/* Not ours, or of an object that is no more. */
 	if (soft_foreign(event->element.cq))
