@@ -6,29 +6,13 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
-. tests/e2e/port.sh
+. tests/e2e/two.sh
 soft=$(cd "$BUILD" && pwd)/libsoftverbs.so
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-number=0
 : > "$work/table"
 
 have() { command -v "$1" > /dev/null 2>&1; }
-
-# result STATUS WHAT: a line of TAP, with the output of both when it failed.
-result()
-{
-	number=$((number + 1))
-	if [ "$1" -eq 0 ]; then
-		echo "ok $number - $2"
-	else
-		echo "not ok $number - $2"
-		for file in client server; do
-			[ -f "$work/$file" ] && sed "s/^/# $file: /" \
-				"$work/$file" | tail -n 15
-		done
-	fi
-}
 
 skip()
 {

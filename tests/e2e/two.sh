@@ -1,6 +1,24 @@
 # SPDX-License-Identifier: MIT
 #
-# Ports of loopback, for tests that start a server. To be sourced.
+# For tests of a server and its client: ports of loopback, and a result with
+# what both said, in "$work/server" and "$work/client". To be sourced.
+
+number=0
+
+# result STATUS WHAT: a line of TAP, with the output of both when it failed.
+result()
+{
+	number=$((number + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $number - $2"
+	else
+		echo "not ok $number - $2"
+		for file in client server; do
+			[ -f "$work/$file" ] && sed "s/^/# $file: /" \
+				"$work/$file" | tail -n 15
+		done
+	fi
+}
 
 # A port that nobody uses now.
 free_port()

@@ -7,7 +7,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-build}
-. tests/e2e/port.sh
+. tests/e2e/two.sh
 one=65521 two=65522 three=65523
 
 skip_all()
@@ -29,21 +29,6 @@ trap 'rm -rf "$work" /dev/shm/softverbs-$one /dev/shm/softverbs-$two \
 chmod 755 "$work"
 cp "$BUILD/libsoftverbs.so" "$work/soft.so"
 chmod 644 "$work/soft.so"
-number=0
-
-# is STATUS WHAT
-is()
-{
-	number=$((number + 1))
-	if [ "$1" -eq 0 ]; then
-		echo "ok $number - $2"
-	else
-		echo "not ok $number - $2"
-		for file in server client; do
-			[ -f "$work/$file" ] && sed "s/^/# $file: /" "$work/$file"
-		done
-	fi
-}
 
 # as USER PROGRAM ARGS
 as() ( exec_as "$@" )
@@ -78,18 +63,18 @@ gid_of() { as "$1" ibv_devinfo -v -d soft0 | sed -n 's/.*GID\[ *0\]:[[:blank:]]*
 
 echo 1..7
 pingpong $one $one
-is $? 'a user reaches its own process'
+result $? 'a user reaches its own process'
 pingpong $two $two
-is $? 'so does another'
+result $? 'so does another'
 
 pingpong $one $two
 [ $? -ne 0 ] && grep -qi 'retry counter exceeded' "$work/client"
-is $? 'no packet gets from one user to the other: RETRY_EXC_ERR'
+result $? 'no packet gets from one user to the other: RETRY_EXC_ERR'
 
 first=$(gid_of $one)
 second=$(gid_of $two)
 [ -n "$first" ] && [ -n "$second" ] && [ "$first" != "$second" ]
-is $? "each has a GID of its own: $first, $second"
+result $? "each has a GID of its own: $first, $second"
 
 # A process of the first user is there while the second one tries.
 port=$(free_port)
@@ -101,11 +86,11 @@ file=$(find "$folder" -type f | head -n 1)
 [ -n "$file" ] &&
 	! as $two ls "$folder" > "$work/client" 2>&1 &&
 	! as $two head -c 1 "$file" > "$work/client" 2>&1
-is $? 'its folder and its files are closed to the other'
+result $? 'its folder and its files are closed to the other'
 ! as $two env SOFTVERBS_DIR="$folder" ibv_devinfo -d soft0 \
 	> "$work/client" 2>&1 &&
 	[ "$(grep -c '^soft0: .*Permission denied' "$work/client")" = 1 ]
-is $? 'told to use that folder, the device does not open and says why'
+result $? 'told to use that folder, the device does not open and says why'
 kill "$server"
 wait "$server" 2> /dev/null
 
@@ -114,4 +99,4 @@ rm -rf /dev/shm/softverbs-$three
 as $two mkdir -m 777 /dev/shm/softverbs-$three
 ! as $three ibv_devinfo -d soft0 > "$work/client" 2>&1 &&
 	grep -q "^soft0: .*belongs to user $two, not to you" "$work/client"
-is $? "a folder that is another's is not used"
+result $? "a folder that is another's is not used"
