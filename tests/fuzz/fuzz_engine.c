@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/connect.h"
 #include "tests/fuzz/wire.h"
 
 #define SLOTS    16 /* one more than WRs in a queue: a slot's turn */
@@ -104,7 +105,6 @@ static void make_world(void)
 static void connect_end(struct end *e, const struct end *peer)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RESET,
 		.port_num = 1,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
 				   IBV_ACCESS_REMOTE_READ |
@@ -124,22 +124,7 @@ static void connect_end(struct end *e, const struct end *peer)
 		.min_rnr_timer = 1,
 	};
 
-	must(!ibv_modify_qp(e->qp, &attr, IBV_QP_STATE));
-	attr.qp_state = IBV_QPS_INIT;
-	must(!ibv_modify_qp(e->qp, &attr,
-			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				    IBV_QP_ACCESS_FLAGS));
-	attr.qp_state = IBV_QPS_RTR;
-	must(!ibv_modify_qp(e->qp, &attr,
-			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				    IBV_QP_MAX_DEST_RD_ATOMIC |
-				    IBV_QP_MIN_RNR_TIMER));
-	attr.qp_state = IBV_QPS_RTS;
-	must(!ibv_modify_qp(e->qp, &attr,
-			    IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
-				    IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				    IBV_QP_MAX_QP_RD_ATOMIC));
+	must(to_rts(e->qp, &attr));
 }
 
 static void begin(struct end *e)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "common/soft/engine.h"
+#include "tests/fuzz/connect.h"
 
 #define BYTES   (1 << 17)
 #define PAIRS   3
@@ -91,7 +92,6 @@ static void make_world(void)
 static void connect_qp(struct ibv_qp *qp, struct ibv_qp *to)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RESET,
 		.port_num = 1,
 		.qkey = 0x11,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
@@ -110,30 +110,8 @@ static void connect_qp(struct ibv_qp *qp, struct ibv_qp *to)
 		.rnr_retry = 2,
 		.min_rnr_timer = 1,
 	};
-	bool ud = qp->qp_type == IBV_QPT_UD, rc = qp->qp_type == IBV_QPT_RC;
-	int mask = IBV_QP_STATE;
 
-	must(!ibv_modify_qp(qp, &attr, mask));
-	attr.qp_state = IBV_QPS_INIT;
-	must(!ibv_modify_qp(qp, &attr,
-			    mask | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				    (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)));
-	attr.qp_state = IBV_QPS_RTR;
-	must(!ibv_modify_qp(
-		qp, &attr,
-		mask |
-			(ud ? 0
-			    : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-					 IBV_QP_RQ_PSN) |
-			(rc ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER
-			    : 0)));
-	attr.qp_state = IBV_QPS_RTS;
-	must(!ibv_modify_qp(qp, &attr,
-			    mask | IBV_QP_SQ_PSN |
-				    (rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-						     IBV_QP_RNR_RETRY |
-						     IBV_QP_MAX_QP_RD_ATOMIC
-					: 0)));
+	must(to_rts(qp, &attr));
 }
 
 /* --- an input ----------------------------------------------------------- */
